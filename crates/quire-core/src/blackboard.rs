@@ -232,5 +232,4 @@ impl<'a> View<'a> {
     pub fn has(&self, pattern: &Pattern) -> bool {
         self.tags().any(|tag| pattern.matches(tag) && !self.visible(pattern, tag).is_empty())
     }
-
 }

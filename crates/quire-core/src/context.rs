@@ -144,7 +144,9 @@ pub enum OmissionReason {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContextError {
     /// What must stay does not fit.
-    #[error("the prompt of `{skill}` needs {needed_tokens} tokens for what it must hold ({sizes}), and the model has room for {budget_tokens}; shorten these texts, mark a segment `keep: optional`, or take a model with a larger context")]
+    #[error(
+        "the prompt of `{skill}` needs {needed_tokens} tokens for what it must hold ({sizes}), and the model has room for {budget_tokens}; shorten these texts, mark a segment `keep: optional`, or take a model with a larger context"
+    )]
     NoRoom {
         /// The skill.
         skill: SkillId,

@@ -246,4 +246,3 @@ pub enum Action {
     /// Shows what the pack hides.
     Reveal,
 }
-

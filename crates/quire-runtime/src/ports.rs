@@ -231,5 +231,4 @@ pub trait Store: Send + Sync {
 
     /// Returns the answer to a posted action, once there is one.
     async fn answer(&self, ticket: Ticket) -> Result<Option<Answered>, StoreError>;
-
 }
