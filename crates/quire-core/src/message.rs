@@ -64,6 +64,31 @@ impl Message {
     pub fn user(text: impl AsRef<str>) -> Self {
         Self::User { text: text.as_ref().into(), stable_bytes: 0 }
     }
+
+    /// Returns who speaks: `system`, `user`, `assistant` or `tool`.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::System { .. } => "system",
+            Self::User { .. } => "user",
+            Self::Assistant { .. } => "assistant",
+            Self::Tool { .. } => "tool",
+        }
+    }
+
+    /// Returns its text; empty where an assistant only calls tools.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::System { text } | Self::User { text, .. } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
+        }
+    }
+
+    /// Returns the calls of an assistant message; none of any other.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self {
+            Self::Assistant { calls, .. } => calls,
+            Self::System { .. } | Self::User { .. } | Self::Tool { .. } => &[],
+        }
+    }
 }
 
 /// One call of a tool, as the model wrote it.

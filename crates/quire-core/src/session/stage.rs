@@ -1,0 +1,167 @@
+//! From design to play: what must stand before the first turn, and what is pinned then.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::tools::{DeclareReady, Skipped};
+use super::{Effect, Session, Stage, Waiting};
+use crate::blackboard::{ItemState, Source};
+use crate::ids::{SkillId, Timestamp};
+use crate::pack::{Pack, Skill, SkillStage};
+use crate::reply;
+use crate::tag::{Pattern, Tag};
+
+/// What was pinned when play began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Instance {
+    /// The skills that run in play; none: all play skills.
+    skills: Option<Vec<SkillId>>,
+    variants: BTreeMap<SkillId, String>,
+}
+
+impl Instance {
+    pub(super) fn lists(&self, skill: &SkillId) -> bool {
+        self.skills.as_ref().is_none_or(|skills| skills.contains(skill))
+    }
+
+    pub(super) fn variant(&self, skill: &SkillId) -> Option<String> {
+        self.variants.get(skill).cloned()
+    }
+}
+
+/// A declaration that holds.
+pub(super) struct Ready {
+    instance: Instance,
+    reason: String,
+    skipped: Vec<(Tag, String)>,
+}
+
+/// The text of a run-skill list.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RunSkillList {
+    run_skills: Vec<String>,
+    #[serde(default)]
+    context_profile: BTreeMap<String, Value>,
+}
+
+impl Session {
+    /// Says whether play can begin, or what is missing.
+    pub(super) fn check_ready(&self, declared: DeclareReady) -> Result<Ready, String> {
+        if self.stage != Stage::Design {
+            return Err("the session is in play already".to_owned());
+        }
+        let pack = self.pack.as_ref().expect("an agent has a pack");
+        let mut missing = vec![];
+        let skipped = read_skipped(pack, &declared.skipped, &mut missing);
+        let instance = self.read_list(pack, &mut missing);
+        let listed = |skill: &&Skill| skill.runs_in(SkillStage::Play) && instance.lists(&skill.id);
+        for skill in pack.skills.iter().filter(listed) {
+            for required in &skill.required_tags {
+                let is_there = self.board.at(self.revision).has(required);
+                if let (false, Some(writer)) = (is_there, self.unskipped_writer(pack, required, &declared.skipped)) {
+                    missing.push(format!("`{}` needs `{required}`: accept it from `{writer}`, or skip `{writer}` with a reason", skill.id));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Ready { instance, reason: declared.reason, skipped });
+        }
+        Err(format!("not ready yet: {}", missing.join("; ")))
+    }
+
+    fn unskipped_writer<'a>(&self, pack: &'a Pack, required: &Pattern, skipped: &[Skipped]) -> Option<&'a SkillId> {
+        let writes = |skill: &&Skill| {
+            skill.stage == Some(SkillStage::Design)
+                && skill.output_tags.iter().any(|output| {
+                    let promotion = output.as_tag().and_then(|tag| tag.promotion());
+                    output.overlaps(required) || promotion.is_some_and(|promotion| required.matches(&promotion))
+                })
+        };
+        let mut writers = pack.skills.iter().filter(writes);
+        let is_skipped = |skill: &Skill| skipped.iter().any(|other| other.skill_id == skill.id.as_str());
+        if pack.skills.iter().filter(writes).any(is_skipped) {
+            return None;
+        }
+        writers.next().map(|skill| &skill.id)
+    }
+
+    fn read_list(&self, pack: &Pack, missing: &mut Vec<String>) -> Instance {
+        let tag = &pack.run_skill_list;
+        let confirmed: Vec<Tag> = ["确认稿", "confirmed"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok()).collect();
+        let item = [tag].into_iter().chain(&confirmed).find_map(|tag| self.board.accepted(tag));
+        let Some(item) = item else {
+            let drafts = ["草稿", "draft"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok());
+            let names: Vec<Tag> = [tag.clone()].into_iter().chain(confirmed).chain(drafts).collect();
+            let writes = |skill: &Skill| skill.output_tags.iter().any(|output| names.iter().any(|name| output.matches(name)));
+            match pack.skills.iter().find(|skill| writes(skill)) {
+                Some(writer) => missing.push(format!("`{tag}` is not accepted; `{}` makes it", writer.id)),
+                None => {
+                    let open = pack.instance_ready.iter().filter(|tag| self.board.accepted(tag).is_none());
+                    missing.extend(open.map(|tag| format!("`{tag}` is not accepted")));
+                }
+            }
+            return Instance::default();
+        };
+        let list = reply::find_json(&item.content).ok_or("it holds no JSON".to_owned());
+        let list = list.and_then(|found| serde_json::from_value::<RunSkillList>(found.value).map_err(|error| error.to_string()));
+        match list {
+            Ok(list) => pin(pack, list, missing),
+            Err(error) => {
+                missing.push(format!("`{tag}` cannot be read: {error}; it holds {{\"runSkills\": [id], \"contextProfile\": {{id: {{\"variant\": name}}}}}}"));
+                Instance::default()
+            }
+        }
+    }
+
+    /// Begins play.
+    pub(super) fn instance_is_ready(&mut self, now: Timestamp, ready: Ready) -> Vec<Effect> {
+        for (tag, reason) in ready.skipped {
+            self.write(now, tag, reason.into(), Source::Runtime, ItemState::Accepted, &[]);
+        }
+        self.log(format!("agent: play begins: {}", super::agent::one_line(&ready.reason, 160)));
+        self.instance = Some(ready.instance);
+        self.stage = Stage::Play;
+        self.wait(Waiting::Input { message: Some(ready.reason.into()), cause: None, card: None });
+        vec![]
+    }
+}
+
+fn read_skipped(pack: &Pack, skipped: &[Skipped], missing: &mut Vec<String>) -> Vec<(Tag, String)> {
+    let mut tags = vec![];
+    for Skipped { skill_id, reason } in skipped {
+        match (pack.skill(skill_id), Tag::parse(&format!("设计.跳过.{skill_id}"))) {
+            (Some(_), Ok(tag)) => tags.push((tag, reason.clone())),
+            (None, _) | (_, Err(_)) => missing.push(format!("there is no skill `{skill_id}` to skip")),
+        }
+    }
+    tags
+}
+
+fn pin(pack: &Pack, list: RunSkillList, missing: &mut Vec<String>) -> Instance {
+    let mut instance = Instance { skills: Some(vec![]), variants: BTreeMap::new() };
+    for id in &list.run_skills {
+        match pack.skill(id) {
+            Some(skill) if skill.runs_in(SkillStage::Play) => instance.skills.get_or_insert_default().push(skill.id.clone()),
+            Some(skill) => missing.push(format!("`{}` is listed and does not run in play", skill.id)),
+            None => missing.push(format!("`{id}` is listed and does not exist")),
+        }
+    }
+    for (id, profile) in list.context_profile {
+        let variant = profile.as_str().or_else(|| profile.get("variant").and_then(Value::as_str));
+        match (pack.skill(&id), variant) {
+            (Some(skill), Some(variant)) if skill.variants.contains_key(variant) => {
+                instance.variants.insert(skill.id.clone(), variant.to_owned());
+            }
+            (Some(skill), Some(variant)) => {
+                let names: Vec<&str> = skill.variants.keys().map(String::as_str).collect();
+                missing.push(format!("`{id}` has no variant `{variant}`; it has: {}", names.join(", ")));
+            }
+            (Some(_), None) => missing.push(format!("the context profile of `{id}` names no variant")),
+            (None, _) => missing.push(format!("the context profile names `{id}`, which does not exist")),
+        }
+    }
+    instance
+}
