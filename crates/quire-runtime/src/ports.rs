@@ -25,10 +25,9 @@ pub struct ModelRequest {
     pub call: CallId,
     /// Who asks.
     pub asker: Asker,
-    /// How many finished replies this session has had from models before, of any asker.
-    pub replies_before: u64,
-    /// How many of them went to this same asker.
-    pub replies_before_to_asker: u64,
+    /// How many calls of this same asker were answered before in this session, by a reply or a failure; runs of one skill
+    /// count together.
+    pub answered_before: u64,
     /// The messages, valid for any provider: every call answered once, in order, no empty text.
     pub messages: Vec<Message>,
     /// What may be called.

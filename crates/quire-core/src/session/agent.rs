@@ -139,11 +139,7 @@ impl Session {
         let since: Vec<&str> = self.agent.log[line..].iter().map(LogLine::shown).collect();
         let since = if since.is_empty() { "(nothing new)".to_owned() } else { since.join("\n") };
         let index = self.index();
-        let stage = match self.stage {
-            Stage::Design => "design",
-            Stage::Play => "play",
-            Stage::Done => "done",
-        };
+        let stage = self.stage.as_str();
         let text = format!("{log}# Now\n\n{since}\n\n# Blackboard\n\nStage: {stage}\n{index}");
         Message::User { text: text.into(), stable_bytes: log.len() }
     }

@@ -163,6 +163,17 @@ pub enum Stage {
     Done,
 }
 
+impl Stage {
+    /// The stage's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Design => "design",
+            Self::Play => "play",
+            Self::Done => "done",
+        }
+    }
+}
+
 macro_rules! verbs {
     ($($(#[$doc:meta])* $verb:ident $name:literal)*) => {
         /// What a user can do, by name.

@@ -1,0 +1,131 @@
+//! Many sessions at once. An idle session costs disk and no memory: it is folded in when something comes, and let go after.
+//!
+//! User actions go through the session's durable inbox, whoever owns the session: this process, or another on the same
+//! folder. Each is answered once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use quire_core::event::{Action, Start};
+use quire_core::ids::SessionId;
+use tokio::sync::{Notify, broadcast};
+
+use crate::driver::{self, Drive, Opened, Ports, StartError};
+use crate::ports::{Answered, StoreError, Summary};
+use crate::watch::Watched;
+
+/// How often one who waits for another process looks again.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+/// Watched things kept for a slow listener before it misses some.
+const WATCH_BACKLOG: usize = 4096;
+
+/// The sessions of one data folder, as far as this process drives them.
+#[derive(Clone)]
+pub struct Fleet {
+    ports: Ports,
+    watch: broadcast::Sender<Watched>,
+    driven: Arc<Mutex<HashMap<SessionId, Arc<Notify>>>>,
+}
+
+impl Fleet {
+    /// Makes a fleet that drives nothing yet.
+    pub fn new(ports: Ports) -> Self {
+        Self { ports, watch: broadcast::Sender::new(WATCH_BACKLOG), driven: Arc::default() }
+    }
+
+    /// Listens to what happens from now on in sessions that this process drives.
+    pub fn watch(&self) -> broadcast::Receiver<Watched> {
+        self.watch.subscribe()
+    }
+
+    /// Begins a session; it waits for its user.
+    pub async fn start(&self, id: &SessionId, start: Start) -> Result<(), StartError> {
+        driver::start(&self.ports, id, start).await
+    }
+
+    /// Posts a user action and waits for its answer, not for what follows from it.
+    pub async fn act(&self, id: &SessionId, action: &Action) -> Result<Answered, StoreError> {
+        let mut watch = self.watch.subscribe();
+        let ticket = self.ports.store.post(id, action).await?;
+        loop {
+            self.wake(id);
+            if let Some(answer) = self.ports.store.answer(ticket).await? {
+                return Ok(answer);
+            }
+            self.next_sign(id, &mut watch).await?;
+        }
+    }
+
+    /// Waits until the session's models are done: it waits for the user, is done, or cannot go on. Drives it if nobody else does.
+    pub async fn settled(&self, id: &SessionId) -> Result<Summary, StoreError> {
+        let mut watch = self.watch.subscribe();
+        loop {
+            let summary = self.ports.store.summary(id).await?;
+            let has_post = !self.ports.store.inbox(id).await?.is_empty();
+            if !driver::is_running(&summary) && !has_post {
+                return Ok(summary);
+            }
+            self.wake(id);
+            self.next_sign(id, &mut watch).await?;
+        }
+    }
+
+    /// Reads a session as it stands.
+    pub async fn look(&self, id: &SessionId) -> Result<Opened, StoreError> {
+        driver::open(self.ports.store.as_ref(), id).await
+    }
+
+    /// Drives a session in the background, unless this process does so already; then its driver is nudged.
+    pub fn wake(&self, id: &SessionId) {
+        let mut driven = self.driven.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(nudge) = driven.get(id) {
+            nudge.notify_one();
+            return;
+        }
+        let nudge = Arc::new(Notify::new());
+        driven.insert(id.clone(), nudge.clone());
+        tokio::spawn(self.clone().drive(id.clone(), nudge));
+    }
+
+    async fn drive(self, id: SessionId, nudge: Arc<Notify>) {
+        let work = {
+            let (fleet, id) = (self.clone(), id.clone());
+            tokio::spawn(async move { driver::drive(&fleet.ports, &id, &nudge, &fleet.watch).await })
+        };
+        let driven = work.await.unwrap_or_else(|fault| {
+            Err(StoreError::Unusable {
+                message: format!("a fault in quire itself: {fault}; what was recorded is safe, `quire resume {id}` goes on"),
+            })
+        });
+        self.driven.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let watched = match driven {
+            Ok(Drive::Quiet | Drive::Elsewhere) => Watched::Left { session: id },
+            Err(error) => Watched::Failed { session: id, error },
+        };
+        // Who posted while this driver was on its way out hears of it here and wakes another.
+        self.watch.send(watched).ok();
+    }
+
+    /// Waits for something to happen to a session, here or in another process.
+    async fn next_sign(&self, id: &SessionId, watch: &mut broadcast::Receiver<Watched>) -> Result<(), StoreError> {
+        let sign = async {
+            loop {
+                match watch.recv().await {
+                    Ok(Watched::Failed { session, error }) if session == *id => return Err(error),
+                    Ok(Watched::Recorded { session, .. } | Watched::Refused { session } | Watched::Left { session })
+                        if session == *id =>
+                    {
+                        return Ok(());
+                    }
+                    Ok(_) => {}
+                    Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => return Ok(()),
+                }
+            }
+        };
+        tokio::select! {
+            sign = sign => sign,
+            () = tokio::time::sleep(LOOK_PAUSE) => Ok(()),
+        }
+    }
+}
