@@ -1,6 +1,7 @@
-//! Scenarios of the core, a module for each part of it.
+//! What a person would see of the core.
 
-mod check;
-//mod context;
+mod context;
+mod pack;
 mod question;
 mod reply;
+mod tag;
