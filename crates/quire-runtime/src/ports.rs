@@ -29,6 +29,8 @@ pub struct ModelRequest {
     pub replies_before: u64,
     /// How many of them went to this same asker.
     pub replies_before_to_asker: u64,
+    /// How many calls of this same asker have failed before, after all attempts.
+    pub failures_before_to_asker: u64,
     /// The messages, valid for any provider: every call answered once, in order, no empty text.
     pub messages: Vec<Message>,
     /// What may be called.
