@@ -42,7 +42,7 @@ impl Scenario {
             }
             LineKind::Worker { .. } | LineKind::User(_) | LineKind::Agent(_) => None,
         });
-        let last_reply = lines.clone().filter(|line| matches!(line, ModelLine::Reply(_))).next_back();
+        let last_reply = lines.clone().rfind(|line| matches!(line, ModelLine::Reply(_)));
         match next(lines, had).or(last_reply) {
             Some(line) => line.clone(),
             None => ModelLine::Failure(no_line_for(skill, role)),

@@ -54,7 +54,9 @@ async fn check(request: ModelRequest, expected: Expect) {
 
 #[tokio::test]
 async fn a_reply_comes_in_small_pieces_and_then_whole() {
-    check(request(Asker::Agent, 0, 0), expect![[r#"
+    check(
+        request(Asker::Agent, 0, 0),
+        expect![[r#"
         text "I th"
         text "ink."
         run_worker "{\"wo"
@@ -77,12 +79,16 @@ async fn a_reply_comes_in_small_pieces_and_then_whole() {
         run_worker "alse"
         run_worker "}"
         ToolCalls: "I think." and 1 calls
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn pieces_never_split_what_a_reader_sees_as_one_letter() {
-    check(request(draft(), 0, 1), expect![[r#"
+    check(
+        request(draft(), 0, 1),
+        expect![[r#"
         submit "{\"ou"
         submit "tput"
         submit "s\":{"
@@ -93,12 +99,18 @@ async fn pieces_never_split_what_a_reader_sees_as_one_letter() {
         submit "塔👨\u{200d}👩\u{200d}👧。\""
         submit "}}"
         ToolCalls: "" and 1 calls
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_scripted_failure_comes_once() {
-    check(request(draft(), 0, 0), expect![[r#"
+    check(
+        request(draft(), 0, 0),
+        expect![[r#"
         may_retry=false 503, says the script.
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }

@@ -1,5 +1,6 @@
 //! Tests of the scenario language: what a file is read as, what is said of a broken one, who speaks when.
 
+mod files;
 mod parse;
 mod play;
 

@@ -87,7 +87,8 @@ fn a_failure_nobody_counted_is_passed_over_once_a_later_reply_stands() {
     let had = Had { replies: 1, failures: 0 };
     expect![[r#"
         "Two."
-            (Stop)"#]].assert_eq(&said(&scenario().worker_line(&SkillId::new("draft"), None, had)));
+            (Stop)"#]]
+    .assert_eq(&said(&scenario().worker_line(&SkillId::new("draft"), None, had)));
 }
 
 #[test]
