@@ -28,13 +28,16 @@ fn failed_check(check: &Check, outputs: &BTreeMap<Tag, Arc<str>>) -> Vec<String>
     let is_meant = |tag: &Tag| check.tag.as_ref().is_none_or(|pattern| pattern.matches(tag));
     let meant: Vec<(&Tag, &str)> = outputs.iter().filter(|(tag, _)| is_meant(tag)).map(|(tag, text)| (tag, &**text)).collect();
     match &check.rule {
-        Rule::NonEmpty => each(&meant, |tag, text| {
-            text.trim().is_empty().then(|| format!("`{tag}` is empty (nonEmpty): hand in a text"))
-        }),
+        Rule::NonEmpty => {
+            each(&meant, |tag, text| text.trim().is_empty().then(|| format!("`{tag}` is empty (nonEmpty): hand in a text")))
+        }
         Rule::MaxChars(chars_max) => each(&meant, |tag, text| {
             let chars = text.graphemes(true).count() as u64;
             (chars > *chars_max).then(|| {
-                format!("`{tag}` has {chars} characters, and {chars_max} are allowed (maxChars): shorten it by {}", chars - chars_max)
+                format!(
+                    "`{tag}` has {chars} characters, and {chars_max} are allowed (maxChars): shorten it by {}",
+                    chars - chars_max
+                )
             })
         }),
         Rule::Contains(words) => each(&meant, |tag, text| {
@@ -64,7 +67,9 @@ fn schema_faults(schema: &Value, tag: &Tag, text: &str) -> Vec<String> {
     };
     let validator = match jsonschema::validator_for(schema) {
         Ok(validator) => validator,
-        Err(error) => return vec![format!("the schema of the check of `{tag}` cannot be used (jsonSchema): {error}; mend it in the pack")],
+        Err(error) => {
+            return vec![format!("the schema of the check of `{tag}` cannot be used (jsonSchema): {error}; mend it in the pack")];
+        }
     };
     let mut faults: Vec<(String, String)> =
         validator.iter_errors(&value).map(|error| (error.instance_path().to_string(), error.to_string())).collect();

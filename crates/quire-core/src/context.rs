@@ -337,13 +337,7 @@ fn select<'a>(
 }
 
 /// What a policy shows of one tag's items, oldest first; `all` are these items whole.
-fn by_policy<'a>(
-    policy: Policy,
-    items: &[&Item],
-    all: &[Shown<'a>],
-    turn: u32,
-    count: &dyn TokenCount,
-) -> Vec<Shown<'a>> {
+fn by_policy<'a>(policy: Policy, items: &[&Item], all: &[Shown<'a>], turn: u32, count: &dyn TokenCount) -> Vec<Shown<'a>> {
     match policy {
         Policy::Latest => all.last().copied().into_iter().collect(),
         Policy::Concat => all.to_vec(),
@@ -399,11 +393,8 @@ fn cut_to(block: &mut Block<'_>, room_tokens: u32, count: &dyn TokenCount) -> Ve
     block.tokens = if block.texts.is_empty() { 0 } else { count.count(&block.text()) };
     block.cut = true;
     let lost: BTreeSet<&Tag> = before.iter().filter(|shown| !block.texts.contains(shown)).map(|shown| shown.tag).collect();
-    let omission = |tag: &Tag| Omission {
-        segment: block.segment.id.clone(),
-        tag: tag.as_str().to_owned(),
-        why: OmissionReason::Budget,
-    };
+    let omission =
+        |tag: &Tag| Omission { segment: block.segment.id.clone(), tag: tag.as_str().to_owned(), why: OmissionReason::Budget };
     lost.into_iter().map(omission).collect()
 }
 

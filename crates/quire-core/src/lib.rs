@@ -17,4 +17,5 @@ pub mod pack;
 pub mod question;
 pub mod reply;
 pub mod session;
+pub mod table;
 pub mod tag;

@@ -121,6 +121,37 @@ pub enum AnswerError {
 }
 
 impl Card {
+    /// Puts questions on one card, at least one; where two bear the same id, the later gets another.
+    pub fn new(id: CardId, mut questions: Vec<Question>) -> Self {
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        for question in &mut questions {
+            let mut number = taken.len() + 1;
+            while !taken.insert(question.id.clone()) {
+                question.id = format!("q{number}");
+                number += 1;
+            }
+        }
+        Self { id, questions }
+    }
+
+    /// Lets work go on without an answer to any of them.
+    pub fn all_optional(mut self) -> Self {
+        for question in &mut self.questions {
+            question.required = false;
+        }
+        self
+    }
+
+    /// Answers every question in the same words of the user's own.
+    pub fn answer_all(&self, words: &str) -> Vec<Answer> {
+        let answer = |question: &Question| Answer {
+            question_id: question.id.clone(),
+            option_id: OTHER.to_owned(),
+            text: words.to_owned(),
+        };
+        self.questions.iter().map(answer).collect()
+    }
+
     /// Says whether these answers close the card.
     ///
     /// # Errors

@@ -168,7 +168,8 @@ pub fn agent_decision(text: &str) -> Option<(String, Map<String, Value>)> {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
     };
-    let bundled = ["arguments", "args"].into_iter().find(|key| fields.len() == 1 && fields.get(*key).is_some_and(Value::is_object));
+    let bundled =
+        ["arguments", "args"].into_iter().find(|key| fields.len() == 1 && fields.get(*key).is_some_and(Value::is_object));
     if let Some(Value::Object(bundle)) = bundled.and_then(|key| fields.shift_remove(key)) {
         fields = bundle;
     }

@@ -348,7 +348,15 @@ impl Session {
         (!questions.is_empty()).then(|| Card::new(self.cards.take(), questions))
     }
 
-    fn write(&mut self, now: Timestamp, tag: Tag, content: Arc<str>, source: Source, state: ItemState, from: &[ItemNumber]) -> ItemNumber {
+    fn write(
+        &mut self,
+        now: Timestamp,
+        tag: Tag,
+        content: Arc<str>,
+        source: Source,
+        state: ItemState,
+        from: &[ItemNumber],
+    ) -> ItemNumber {
         let new = NewItem { tag, content, source, state, dependencies: from.to_vec(), turn: self.turn, time: now };
         self.board.write(self.revision, new)
     }
@@ -517,14 +525,17 @@ impl Session {
         &self.incomplete
     }
 
-    /// How many calls were answered so far, by a reply or a failure: the agent's, or those of all runs of one skill.
-    pub fn answered(&self, skill: Option<&SkillId>) -> u64 {
-        let is_meant = |asker: &Asker| match (asker, skill) {
-            (Asker::Agent, None) => true,
-            (Asker::Worker(run), Some(skill)) => self.run(*run).skill == *skill,
-            (Asker::Agent, Some(_)) | (Asker::Worker(_), None) => false,
+    /// How many calls were answered so far, by a reply or a failure: the agent's, or those of all runs like this one.
+    pub fn answered(&self, asker: Asker) -> u64 {
+        let is_like = |other: &Asker| match (asker, *other) {
+            (Asker::Agent, Asker::Agent) => true,
+            (Asker::Worker(run), Asker::Worker(other)) => {
+                let (run, other) = (self.run(run), self.run(other));
+                run.skill == other.skill && run.role == other.role
+            }
+            (Asker::Agent, Asker::Worker(_)) | (Asker::Worker(_), Asker::Agent) => false,
         };
-        self.answered.iter().filter(|(asker, _)| is_meant(asker)).map(|(_, count)| count).sum()
+        self.answered.iter().filter(|(other, _)| is_like(other)).map(|(_, count)| count).sum()
     }
 
     /// Builds the prompt of the call under way, and says how a worker's came about.

@@ -132,7 +132,8 @@ impl Table {
                     passed_by.push(format!("`{key}` belongs to the user and stays {} (rev {})", row.value, row.rev));
                 }
                 Some(row) if row.rev != expected => {
-                    passed_by.push(format!("`{key}` was written since: it is {} (rev {}), not rev {expected}", row.value, row.rev));
+                    passed_by
+                        .push(format!("`{key}` was written since: it is {} (rev {}), not rev {expected}", row.value, row.rev));
                 }
                 None if expected != 0 => passed_by.push(format!("`{key}` does not exist (rev 0), not rev {expected}")),
                 Some(_) | None => self.write(key, value.clone(), CellSource::Worker),

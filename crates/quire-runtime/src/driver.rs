@@ -255,7 +255,8 @@ impl<'a> Driver<'a> {
             trace,
         };
         self.hear(Event::ModelAsked(asked), None).await?;
-        let (asker, round, answered_before) = self.describe(running.asker);
+        let (asker, round) = self.describe(running.asker);
+        let answered_before = self.session.answered(running.asker);
         let session = self.lease.session.clone();
         self.tell(Watched::Asked { session: session.clone(), call, attempt, asker: asker.clone(), round });
         let request = ModelRequest { session, call, asker, answered_before, messages: prompt.messages, tools: prompt.tools };
@@ -265,13 +266,13 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    fn describe(&self, asker: CoreAsker) -> (Asker, u32, u64) {
+    fn describe(&self, asker: CoreAsker) -> (Asker, u32) {
         match asker {
-            CoreAsker::Agent => (Asker::Agent, self.session.burst().used, self.session.answered(None)),
+            CoreAsker::Agent => (Asker::Agent, self.session.burst().used),
             CoreAsker::Worker(run) => {
                 let run = self.session.run(run);
                 let role = run.role.as_ref().map(ToString::to_string);
-                (Asker::Worker { skill: run.skill.clone(), role }, run.rounds, self.session.answered(Some(&run.skill)))
+                (Asker::Worker { skill: run.skill.clone(), role }, run.rounds)
             }
         }
     }

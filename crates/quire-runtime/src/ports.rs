@@ -26,7 +26,7 @@ pub struct ModelRequest {
     /// Who asks.
     pub asker: Asker,
     /// How many calls of this same asker were answered before in this session, by a reply or a failure; runs of one skill
-    /// count together.
+    /// in one role count together.
     pub answered_before: u64,
     /// The messages, valid for any provider: every call answered once, in order, no empty text.
     pub messages: Vec<Message>,

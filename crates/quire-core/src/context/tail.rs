@@ -55,11 +55,7 @@ fn line_borders<'s>(shown: &'s Shown<'_>) -> impl Iterator<Item = Border> + 's {
     std::iter::once(0).chain(newlines).map(|byte| Border { item: shown.item, byte })
 }
 
-fn longest_end<'a>(
-    texts: &[Shown<'a>],
-    borders: &[Border],
-    fits: &impl Fn(&[Shown<'a>]) -> bool,
-) -> Option<Vec<Shown<'a>>> {
+fn longest_end<'a>(texts: &[Shown<'a>], borders: &[Border], fits: &impl Fn(&[Shown<'a>]) -> bool) -> Option<Vec<Shown<'a>>> {
     let first = borders.partition_point(|border| !fits(&end_from(texts, *border)));
     let end = end_from(texts, *borders.get(first)?);
     // A count need not shrink with every grapheme; what does not fit is never given.

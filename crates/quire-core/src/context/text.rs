@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use super::{Note, NoteSource, RunInput, Sight, Shown};
+use super::{Note, NoteSource, RunInput, Shown, Sight};
 use crate::pack::{Pack, Skill};
 use crate::tag::{Pattern, Tag};
 
@@ -52,8 +52,7 @@ pub(super) fn last(pack: &Pack, skill: &Skill, run: &RunInput, sight: &Sight<'_>
     if let Some(role) = &run.role {
         writeln!(block, "Your role: {role}").expect("a string takes all");
     }
-    let outputs: Vec<String> =
-        skill.outputs_for(run.role.as_ref()).iter().map(|pattern| output_name(pack, pattern)).collect();
+    let outputs: Vec<String> = skill.outputs_for(run.role.as_ref()).iter().map(|pattern| output_name(pack, pattern)).collect();
     writeln!(block, "Your output tags: {}\n", outputs.join(", ")).expect("a string takes all");
 
     if !run.answers.is_empty() {
@@ -107,8 +106,7 @@ fn fence(name: &str, attributes: &[(&str, &str)], text: &str) -> String {
         1 => name.to_owned(),
         number => format!("{name}-{number}"),
     };
-    let attributes: String =
-        attributes.iter().map(|(key, value)| format!(" {key}=\"{}\"", escape(&one_line(value)))).collect();
+    let attributes: String = attributes.iter().map(|(key, value)| format!(" {key}=\"{}\"", escape(&one_line(value)))).collect();
     format!("<{mark}{attributes}>\n{text}\n</{mark}>\n")
 }
 

@@ -110,7 +110,8 @@ impl Session {
     /// Lets the agent have its next round.
     pub(super) fn ask_agent(&mut self) -> Vec<Effect> {
         if self.burst.is_spent() {
-            let message = format!("the agent has used its {} rounds; retry gives it new ones, or say what you want", self.burst.max);
+            let message =
+                format!("the agent has used its {} rounds; retry gives it new ones, or say what you want", self.burst.max);
             return self.work_failed(Asker::Agent, CauseKind::BurstSpent, message);
         }
         self.tell_agent_news();
@@ -187,7 +188,8 @@ impl Session {
     }
 
     fn agent_tools(&self) -> Vec<&'static ToolSpec> {
-        let has_design = self.pack.as_ref().is_some_and(|pack| pack.skills.iter().any(|skill| skill.stage == Some(SkillStage::Design)));
+        let has_design =
+            self.pack.as_ref().is_some_and(|pack| pack.skills.iter().any(|skill| skill.stage == Some(SkillStage::Design)));
         tools::AGENT_TOOLS.iter().filter(|tool| has_design || tool.name != "declare_instance_ready").collect()
     }
 
@@ -203,7 +205,11 @@ impl Session {
                 skill: SkillId::new("main agent"),
                 needed_tokens: tokens,
                 budget_tokens,
-                sizes: messages.iter().map(|message| format!("{}: {}", message.role(), count.count(message.text()))).collect::<Vec<_>>().join(", "),
+                sizes: messages
+                    .iter()
+                    .map(|message| format!("{}: {}", message.role(), count.count(message.text())))
+                    .collect::<Vec<_>>()
+                    .join(", "),
             });
         }
         Ok(Prompt { messages, tools: self.agent_tools(), prefix })
@@ -258,7 +264,10 @@ impl Session {
         }
         let read = tools::read_agent_call(&self.agent_tools(), call, was_cut)?;
         if self.is_third_time(call) {
-            return Err(format!("this is the third time you call `{}` with the same arguments since the user's last action; it was not done again; do something else, or ask the user", call.name));
+            return Err(format!(
+                "this is the third time you call `{}` with the same arguments since the user's last action; it was not done again; do something else, or ask the user",
+                call.name
+            ));
         }
         match read {
             AgentCall::Loop(LoopCall::ReadBlackboard { tags }) => self.read_for_agent(&tags).map(AgentOutcome::Result),
@@ -269,7 +278,8 @@ impl Session {
     }
 
     fn is_third_time(&mut self, call: &ToolCall) -> bool {
-        let arguments = reply::arguments(&call.arguments, false).map(|arguments| Value::Object(arguments.value)).unwrap_or_default();
+        let arguments =
+            reply::arguments(&call.arguments, false).map(|arguments| Value::Object(arguments.value)).unwrap_or_default();
         let seen = self.agent.repeats.iter_mut().find(|(name, seen, _)| *name == call.name && *seen == arguments);
         match seen {
             Some((_, _, times)) => {
@@ -376,7 +386,8 @@ impl Session {
 
     /// Answers a call of the agent's, where the burst it belongs to still goes on.
     pub(super) fn answer_call(&mut self, call: &str, result: String) {
-        let asked = |message: &Message| matches!(message, Message::Assistant { calls, .. } if calls.iter().any(|made| made.id == call));
+        let asked =
+            |message: &Message| matches!(message, Message::Assistant { calls, .. } if calls.iter().any(|made| made.id == call));
         if self.agent.messages.iter().any(asked) {
             self.agent.messages.push(Message::Tool { call_id: call.to_owned(), text: result.into() });
         }
@@ -390,7 +401,9 @@ impl Session {
             let pattern = Pattern::parse(raw).map_err(|error| error.to_string())?;
             let mut is_matched = false;
             for tag in self.board.tags().filter(|tag| pattern.matches(tag)) {
-                let Some(item) = self.board.history(tag).rev().find(|item| counts(self.board.state(item.number))) else { continue };
+                let Some(item) = self.board.history(tag).rev().find(|item| counts(self.board.state(item.number))) else {
+                    continue;
+                };
                 is_matched = true;
                 if shown.contains(&tag) {
                     continue;
@@ -422,7 +435,13 @@ impl Session {
         let join = |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(", ");
         let describe = |skill: &&Skill| {
             let missing = crate::context::required_missing(skill, None, view);
-            let mut text = format!("- {}: {}\n  reads: {}\n  writes: {}\n", skill.id, skill.description, join(&skill.input_tags), join(&skill.output_tags));
+            let mut text = format!(
+                "- {}: {}\n  reads: {}\n  writes: {}\n",
+                skill.id,
+                skill.description,
+                join(&skill.input_tags),
+                join(&skill.output_tags)
+            );
             if !missing.is_empty() {
                 text.push_str(&format!("  missing: {}\n", join(&missing)));
             }
@@ -480,7 +499,8 @@ impl LogLine {
 }
 
 fn system_text(pack: &Pack) -> String {
-    let skills: String = pack.skills.iter().map(|skill| format!("- {}: {}{}\n", skill.id, skill.description, skill_marks(skill))).collect();
+    let skills: String =
+        pack.skills.iter().map(|skill| format!("- {}: {}{}\n", skill.id, skill.description, skill_marks(skill))).collect();
     let manifest = pack.manifest.trim();
     format!("{RULES}\n\n# Pack: {}\n\n{}\n\n# Skills\n\n{skills}\n# Manifest\n\n{manifest}", pack.name, pack.description)
 }
@@ -573,7 +593,8 @@ fn collapsed(entries: &[(&Tag, String)]) -> String {
     let fitting = (1..=depth_max).rev().map(groups_at).find(|groups| groups.len() <= INDEX_LINES_MAX);
     let groups = fitting.unwrap_or_else(|| groups_at(1));
     let total = groups.len();
-    let mut lines: String = groups.iter().take(INDEX_LINES_MAX).map(|(prefix, count)| format!("{prefix}.*: {count} tags\n")).collect();
+    let mut lines: String =
+        groups.iter().take(INDEX_LINES_MAX).map(|(prefix, count)| format!("{prefix}.*: {count} tags\n")).collect();
     if total > INDEX_LINES_MAX {
         lines.push_str(&format!("… and {} more prefixes\n", total - INDEX_LINES_MAX));
     }
@@ -592,4 +613,3 @@ impl ArtifactState {
         }
     }
 }
-

@@ -357,7 +357,9 @@ impl Waiting {
     pub fn artifact(&self) -> Option<ArtifactId> {
         match self {
             Self::ReviewArtifact { artifact, .. } | Self::Revision { artifact, .. } => Some(*artifact),
-            Self::SkillSelection | Self::Intake | Self::Input { .. } | Self::ApproveStep(_) | Self::WorkerQuestions { .. } => None,
+            Self::SkillSelection | Self::Intake | Self::Input { .. } | Self::ApproveStep(_) | Self::WorkerQuestions { .. } => {
+                None
+            }
         }
     }
 }

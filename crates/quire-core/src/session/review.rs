@@ -62,7 +62,13 @@ impl Session {
     }
 
     /// Writes what a run hands in: drafts, and what it does not hand in again is carried over from the version before.
-    pub(super) fn write_artifact(&mut self, now: Timestamp, run: RunId, outputs: BTreeMap<Tag, Arc<str>>, summary: String) -> ArtifactId {
+    pub(super) fn write_artifact(
+        &mut self,
+        now: Timestamp,
+        run: RunId,
+        outputs: BTreeMap<Tag, Arc<str>>,
+        summary: String,
+    ) -> ArtifactId {
         let id = ArtifactId(self.artifacts.len() as u64 + 1);
         let (skill, role, mends) = {
             let run = self.run(run);
@@ -110,7 +116,9 @@ impl Session {
     }
 
     fn sizes(&self, items: &BTreeMap<Tag, ItemNumber>) -> String {
-        let size = |(tag, number): (&Tag, &ItemNumber)| format!("{tag}: {} characters", self.board.item(*number).content.chars().count());
+        let size = |(tag, number): (&Tag, &ItemNumber)| {
+            format!("{tag}: {} characters", self.board.item(*number).content.chars().count())
+        };
         items.iter().map(size).collect::<Vec<_>>().join(", ")
     }
 
@@ -136,7 +144,11 @@ impl Session {
         let report = self.accept(now, id);
         let run = self.artifact(id).run;
         let asked: String = questions.iter().map(|question| format!("\nquestion: {}", question.prompt)).collect();
-        let outcome = format!("artifact {id} accepted ({}): {}{report}{asked}", self.sizes(&self.artifact(id).items), self.artifact(id).summary);
+        let outcome = format!(
+            "artifact {id} accepted ({}): {}{report}{asked}",
+            self.sizes(&self.artifact(id).items),
+            self.artifact(id).summary
+        );
         self.answer_for_run(run, outcome);
         self.after_acceptance(id)
     }
@@ -213,7 +225,9 @@ impl Session {
         let pack = self.pack_in_use();
         let skill = artifact.skill.clone();
         let reviewed = pack.skill(skill.as_str()).and_then(|skill| skill.reviews.clone());
-        let Some(reviewed) = reviewed.and_then(|reviewed| self.reviewed(&reviewed, role.as_ref())) else { return self.ask_agent() };
+        let Some(reviewed) = reviewed.and_then(|reviewed| self.reviewed(&reviewed, role.as_ref())) else {
+            return self.ask_agent();
+        };
         let words: Vec<String> = artifact.items.values().map(|number| self.board.item(*number).content.to_string()).collect();
         match verdict {
             Verdict::Pass => {
@@ -253,7 +267,10 @@ impl Session {
             return vec![];
         }
         let run = self.artifact(id).run;
-        self.answer_for_run(run, format!("artifact {id} was sent back by its checks: {sentences}. Run the skill again to have it mended."));
+        self.answer_for_run(
+            run,
+            format!("artifact {id} was sent back by its checks: {sentences}. Run the skill again to have it mended."),
+        );
         self.ask_agent()
     }
 

@@ -62,7 +62,10 @@ impl Session {
             for required in &skill.required_tags {
                 let is_there = self.board.at(self.revision).has(required);
                 if let (false, Some(writer)) = (is_there, self.unskipped_writer(pack, required, &declared.skipped)) {
-                    missing.push(format!("`{}` needs `{required}`: accept it from `{writer}`, or skip `{writer}` with a reason", skill.id));
+                    missing.push(format!(
+                        "`{}` needs `{required}`: accept it from `{writer}`, or skip `{writer}` with a reason",
+                        skill.id
+                    ));
                 }
             }
         }
@@ -90,7 +93,8 @@ impl Session {
 
     fn read_list(&self, pack: &Pack, missing: &mut Vec<String>) -> Instance {
         let tag = &pack.run_skill_list;
-        let confirmed: Vec<Tag> = ["确认稿", "confirmed"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok()).collect();
+        let confirmed: Vec<Tag> =
+            ["确认稿", "confirmed"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok()).collect();
         let item = [tag].into_iter().chain(&confirmed).find_map(|tag| self.board.accepted(tag));
         let Some(item) = item else {
             let drafts = ["草稿", "draft"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok());

@@ -141,7 +141,9 @@ pub(super) fn read_agent_call(tools: &[&ToolSpec], call: &ToolCall, was_cut: boo
     let mut arguments = reply::arguments(&call.arguments, was_cut)?.value;
     // First of all: a worker's tags are the pack's to declare, whatever else is wrong with the call.
     if let Some(key) = ["inputTags", "outputTags", "input_tags", "output_tags"].iter().find(|key| arguments.contains_key(**key)) {
-        return Err(format!("the main agent brings no inputTags or outputTags: leave out `{key}`; the pack declares what a skill reads and writes"));
+        return Err(format!(
+            "the main agent brings no inputTags or outputTags: leave out `{key}`; the pack declares what a skill reads and writes"
+        ));
     }
     let questions = take_questions(&mut arguments);
     check(spec, &arguments, None)?;

@@ -385,7 +385,9 @@ impl Session {
             && Some(base) != newest.or(Some(ItemNumber(0)))
         {
             let newest = newest.map_or("none".to_owned(), |number| number.to_string());
-            return Err(self.refuse(format!("`{tag}` was changed since: its newest item is {newest}, not {base}; look at it and edit that one")));
+            return Err(self.refuse(format!(
+                "`{tag}` was changed since: its newest item is {newest}, not {base}; look at it and edit that one"
+            )));
         }
         let from: Vec<ItemNumber> = newest.into_iter().collect();
         match newest.filter(|number| self.board.state(*number) == ItemState::Drafted) {
@@ -405,7 +407,8 @@ impl Session {
     fn edit_draft(&mut self, now: Timestamp, tag: &Tag, draft: ItemNumber, text: Arc<str>) {
         self.board.settle(self.revision, draft, ItemState::Superseded);
         let number = self.write(now, tag.clone(), text, Source::User, ItemState::Drafted, &[draft]);
-        let holder = self.artifacts.iter().rev().find(|artifact| artifact.items.get(tag) == Some(&draft)).map(|artifact| artifact.id);
+        let holder =
+            self.artifacts.iter().rev().find(|artifact| artifact.items.get(tag) == Some(&draft)).map(|artifact| artifact.id);
         let holder = holder.expect("a draft belongs to an artifact");
         self.artifact_mut(holder).items.insert(tag.clone(), number);
         self.look_at(holder);
@@ -472,9 +475,10 @@ impl Session {
 
     fn check_named(&self, named: &Target, what: &str, pending: u64) -> Result<(), super::Refusal> {
         match named {
-            Some(named) if *named != pending.to_string() => Err(self.refuse(format!("{what} {named} is not the pending one; {what} {pending} is"))),
+            Some(named) if *named != pending.to_string() => {
+                Err(self.refuse(format!("{what} {named} is not the pending one; {what} {pending} is")))
+            }
             Some(_) | None => Ok(()),
         }
     }
 }
-

@@ -95,7 +95,13 @@ struct Submission {
 
 impl Session {
     /// Starts a run; of a skill whose work waits to be mended, a rerun.
-    pub(super) fn start_run(&mut self, _now: Timestamp, skill: SkillId, role: Option<RoleId>, answers_call: Option<String>) -> Vec<Effect> {
+    pub(super) fn start_run(
+        &mut self,
+        _now: Timestamp,
+        skill: SkillId,
+        role: Option<RoleId>,
+        answers_call: Option<String>,
+    ) -> Vec<Effect> {
         let id = RunId(self.runs.len() as u64 + 1);
         let work = self.works.entry((skill.clone(), role.clone())).or_default().clone();
         let mends = work.to_mend(&self.artifacts);
@@ -127,8 +133,15 @@ impl Session {
         let (pack, skill) = self.declared(run);
         let draft = run.draft.iter().map(|(tag, number)| (tag.clone(), self.board.item(*number).content.clone())).collect();
         let input = RunInput { role: run.role.clone(), notes: run.notes.clone(), draft, answers: run.answers.clone() };
-        let assembly =
-            Assembly { pack, skill, run: &input, board: self.board.at(run.started), variant: run.variant.as_deref(), turn: run.turn, budget_tokens };
+        let assembly = Assembly {
+            pack,
+            skill,
+            run: &input,
+            board: self.board.at(run.started),
+            variant: run.variant.as_deref(),
+            turn: run.turn,
+            budget_tokens,
+        };
         context::assemble(&assembly, count)
     }
 
@@ -137,7 +150,12 @@ impl Session {
         (pack, pack.skill(run.skill.as_str()).expect("a run's skill is in its pack"))
     }
 
-    pub(super) fn worker_prompt(&self, id: RunId, budget_tokens: u32, count: &dyn TokenCount) -> Result<(Prompt, context::Trace), ContextError> {
+    pub(super) fn worker_prompt(
+        &self,
+        id: RunId,
+        budget_tokens: u32,
+        count: &dyn TokenCount,
+    ) -> Result<(Prompt, context::Trace), ContextError> {
         let Context { mut messages, trace } = self.run_context(id, budget_tokens, count)?;
         messages.extend(self.run(id).messages.iter().cloned());
         let prompt = Prompt { messages, tools: tools::WORKER_TOOLS.iter().collect(), prefix: trace.prefix.clone() };
@@ -146,7 +164,10 @@ impl Session {
 
     fn ask_worker(&mut self, run: RunId) -> Vec<Effect> {
         if self.run(run).rounds >= ROUNDS_MAX {
-            let message = format!("{} had {ROUNDS_MAX} rounds and handed in nothing that can be used; retry, or choose another model", self.run(run).title());
+            let message = format!(
+                "{} had {ROUNDS_MAX} rounds and handed in nothing that can be used; retry, or choose another model",
+                self.run(run).title()
+            );
             return self.work_failed(Asker::Worker(run), CauseKind::Failed, message);
         }
         self.ask(Asker::Worker(run))
@@ -241,12 +262,17 @@ impl Session {
             let tag = Tag::parse(&raw).map_err(|error| error.to_string())?;
             if !allowed.iter().any(|pattern| pattern.matches(&tag)) {
                 let allowed: Vec<&str> = allowed.iter().map(|pattern| pattern.as_str()).collect();
-                return Err(format!("`{tag}` is not one of your output tags; they are: {}; nothing was handed in", allowed.join(", ")));
+                return Err(format!(
+                    "`{tag}` is not one of your output tags; they are: {}; nothing was handed in",
+                    allowed.join(", ")
+                ));
             }
             if pack.is_table(&tag)
                 && let Err(error) = serde_json::from_str::<Patch>(&text)
             {
-                return Err(format!("`{tag}` is a table: hand in {{\"patch\": {{key: value}}, \"expectedRev\": {{key: rev}}}} ({error}); nothing was handed in"));
+                return Err(format!(
+                    "`{tag}` is a table: hand in {{\"patch\": {{key: value}}, \"expectedRev\": {{key: rev}}}} ({error}); nothing was handed in"
+                ));
             }
             checked.insert(tag, text.into());
         }
@@ -260,13 +286,19 @@ impl Session {
         let written = reply::worker_outputs(&reply.text, only_output.as_ref());
         let was_cut = reply.finish == Finish::Length || written.as_ref().is_some_and(|written| written.cut);
         let meant = match written {
-            _ if reply.text.trim().is_empty() => Err("your reply was empty: call `submit` with your work, or `ask_user`".to_owned()),
-            _ if was_cut => Err("your reply was cut off at the length limit and was not taken; hand in a shorter text".to_owned()),
+            _ if reply.text.trim().is_empty() => {
+                Err("your reply was empty: call `submit` with your work, or `ask_user`".to_owned())
+            }
+            _ if was_cut => {
+                Err("your reply was cut off at the length limit and was not taken; hand in a shorter text".to_owned())
+            }
             None => Err("a reply without a call cannot be taken here: call `submit` with a text for each output tag".to_owned()),
-            Some(written) if written.outputs.is_empty() && !written.questions.is_empty() => Ok(Meant::Ask { questions: written.questions, call: 0 }),
-            Some(written) => self.checked_outputs(id, written.outputs).map(|outputs| {
-                Meant::Submit(Submission { outputs, summary: written.summary, questions: written.questions })
-            }),
+            Some(written) if written.outputs.is_empty() && !written.questions.is_empty() => {
+                Ok(Meant::Ask { questions: written.questions, call: 0 })
+            }
+            Some(written) => self
+                .checked_outputs(id, written.outputs)
+                .map(|outputs| Meant::Submit(Submission { outputs, summary: written.summary, questions: written.questions })),
         };
         if !reply.text.trim().is_empty() {
             let said = Message::Assistant { text: reply.text.clone(), reasoning: reply.reasoning.clone(), calls: vec![] };
@@ -310,9 +342,10 @@ impl Session {
         self.tell_words(&format!("user: answered {}", self.run(id).title()), &told);
         let run = self.run_mut(id);
         run.state = RunState::Working;
-        let open = run.messages.iter().flat_map(Message::calls).map(|call| call.id.clone()).find(|call| {
-            !run.messages.iter().any(|message| matches!(message, Message::Tool { call_id, .. } if call_id == call))
-        });
+        let open =
+            run.messages.iter().flat_map(Message::calls).map(|call| call.id.clone()).find(|call| {
+                !run.messages.iter().any(|message| matches!(message, Message::Tool { call_id, .. } if call_id == call))
+            });
         match open {
             Some(call) => self.answer_worker(id, call, told),
             None => run.messages.push(Message::user(told)),

@@ -10,10 +10,8 @@ use serde_json::json;
 
 fn check(rules: &[(Option<&str>, Rule)], outputs: &[(&str, &str)], expected: Expect) {
     let pattern = |raw: &str| Pattern::parse(raw).expect("a pattern");
-    let checks: Vec<Check> =
-        rules.iter().map(|(tag, rule)| Check { tag: tag.map(pattern), rule: rule.clone() }).collect();
-    let outputs: BTreeMap<Tag, _> =
-        outputs.iter().map(|(tag, text)| (Tag::parse(tag).expect("a tag"), (*text).into())).collect();
+    let checks: Vec<Check> = rules.iter().map(|(tag, rule)| Check { tag: tag.map(pattern), rule: rule.clone() }).collect();
+    let outputs: BTreeMap<Tag, _> = outputs.iter().map(|(tag, text)| (Tag::parse(tag).expect("a tag"), (*text).into())).collect();
     expected.assert_eq(&failed(&checks, &outputs).join("\n"));
 }
 
@@ -58,7 +56,9 @@ fn a_review_without_a_verdict_fails_its_check() {
     check(
         &[(None, Rule::VerdictLine)],
         &[("审校.意见", "看着不错。\nverdict: pass")],
-        expect!["`审校.意见` gives no verdict (verdictLine): begin with a line `verdict: pass` or `verdict: fail`, or give JSON with the field `verdict`"],
+        expect![
+            "`审校.意见` gives no verdict (verdictLine): begin with a line `verdict: pass` or `verdict: fail`, or give JSON with the field `verdict`"
+        ],
     );
     check(&[(None, Rule::VerdictLine)], &[("a", "verdict: fail\n…"), ("b", "details")], expect![""]);
 }

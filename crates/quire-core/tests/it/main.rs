@@ -1,6 +1,6 @@
 //! What a person would see of the core.
 
-mod context;
+mod check;
 mod pack;
 mod question;
 mod reply;

@@ -68,7 +68,8 @@ fn a_whole_pack_is_read() {
 
 #[test]
 fn a_pack_of_the_first_format_is_read() {
-    let files = include_str!("packs/old.txt").replace('\n', "\r\n").replace("== orchestrator.md\r\n", "== orchestrator.md\r\n\u{feff}");
+    let files =
+        include_str!("packs/old.txt").replace('\n', "\r\n").replace("== orchestrator.md\r\n", "== orchestrator.md\r\n\u{feff}");
     let files = pack_files(&files);
     let (pack, diagnostics) = pack::read(&files);
     let found: String = diagnostics.iter().map(|diagnostic| rendered(&files, diagnostic)).collect();
@@ -155,17 +156,25 @@ fn workers_and_their_folders() {
     let manifest = "---\nname: p\ndescription: d\nworkers: [draft, Review, draft, a.b, 12]\n---\n";
     let review = DRAFT.replace("draft", "review");
     check(
-        &format!("== orchestrator.md\n{manifest}== workers/draft/SKILL.md\n{DRAFT}== workers/spare/SKILL.md\n{DRAFT}== workers/review/SKILL.md\n{review}"),
+        &format!(
+            "== orchestrator.md\n{manifest}== workers/draft/SKILL.md\n{DRAFT}== workers/spare/SKILL.md\n{DRAFT}== workers/review/SKILL.md\n{review}"
+        ),
         expect![[""]],
     );
     let manifest = "---\nname: p\ndescription: d\nworkers: [draft]\n---\n";
-    check(&format!("== orchestrator.md\n{manifest}== workers/draft/SKILL.md\n{}", DRAFT.replace("id: draft", "id: drafts")), expect![[""]]);
+    check(
+        &format!("== orchestrator.md\n{manifest}== workers/draft/SKILL.md\n{}", DRAFT.replace("id: draft", "id: drafts")),
+        expect![[""]],
+    );
     check(&format!("== orchestrator.md\n{MANIFEST}== workers/draft/SKILL.md\nWrite.\n"), expect![[""]]);
 }
 
 #[test]
 fn tags_and_patterns_that_are_none() {
-    check_manifest("tables: [设定..表, '设定.*']\nhiddenFromUser: ['a*', '*']\ninstanceReady: [' a. b']\nrunSkillList: a.", expect![[""]]);
+    check_manifest(
+        "tables: [设定..表, '设定.*']\nhiddenFromUser: ['a*', '*']\ninstanceReady: [' a. b']\nrunSkillList: a.",
+        expect![[""]],
+    );
 }
 
 #[test]
@@ -184,7 +193,10 @@ fn segments_keep_to_the_inputs() {
 
 #[test]
 fn segments_may_not_name_what_is_isolated() {
-    check_skill("inputTags: ['用户.*']\ncontextIsolation: role_pov\ncontextSegments: [{id: a, tags: ['用户.思考']}]", expect![[""]]);
+    check_skill(
+        "inputTags: ['用户.*']\ncontextIsolation: role_pov\ncontextSegments: [{id: a, tags: ['用户.思考']}]",
+        expect![[""]],
+    );
     check_skill(
         "inputTags: ['角色.*.思考', '角色.*']\ncontextIsolation: role_pov\ncontextSegments: [{id: a, tags: ['角色.*.思考', '角色.*']}]",
         expect![[""]],
@@ -223,7 +235,10 @@ fn skills_that_are_named_and_not_there() {
     check_manifest("acceptance: {drafts: no_confirmation}\nstages: {x: play}\nrequiresApproval: {Draft: true}", expect![[""]]);
     check_skill("reviews: outline", expect![[""]]);
     check_skill("reviews: draft", expect![[""]]);
-    check_body("## 验收策略\n| Skill | acceptanceMode |\n|---|---|\n| `darft` | `no_confirmation` |\n| draft | 随意 |\n", expect![[""]]);
+    check_body(
+        "## 验收策略\n| Skill | acceptanceMode |\n|---|---|\n| `darft` | `no_confirmation` |\n| draft | 随意 |\n",
+        expect![[""]],
+    );
 }
 
 #[test]
@@ -235,7 +250,9 @@ fn a_shared_context_that_is_not_there() {
 fn no_keys_in_packs() {
     check_skill("apiKey: sk-1", expect![[""]]);
     check(
-        &format!("== orchestrator.md\n{MANIFEST}== workers/draft/SKILL.md\n{DRAFT}== llm-bindings.yaml\ndefault: {{profile: big, api_key: sk-1}}\nworkers: {{outline: small, token: x}}\n"),
+        &format!(
+            "== orchestrator.md\n{MANIFEST}== workers/draft/SKILL.md\n{DRAFT}== llm-bindings.yaml\ndefault: {{profile: big, api_key: sk-1}}\nworkers: {{outline: small, token: x}}\n"
+        ),
         expect![[""]],
     );
 }
@@ -293,7 +310,8 @@ fn a_registry_may_list_more_than_there_is() {
 
 #[test]
 fn an_agent_skill_without_outputs() {
-    let skill = "---\nname: drafter\ndescription: Writes.\nmetadata:\n  quire-inputTags: 用户.需求, a..b\n  quire-mood: dark\n---\n";
+    let skill =
+        "---\nname: drafter\ndescription: Writes.\nmetadata:\n  quire-inputTags: 用户.需求, a..b\n  quire-mood: dark\n---\n";
     check(&format!("== orchestrator.md\n{MANIFEST}== workers/draft/SKILL.md\n{skill}"), expect![[""]]);
 }
 
@@ -307,7 +325,8 @@ fn a_file_that_is_not_utf8() {
 
 fn intake(body: &str, expected: Expect) {
     let pack = read(&format!("== orchestrator.md\n{MANIFEST}{body}\n== workers/draft/SKILL.md\n{DRAFT}"));
-    let mut text = format!("asks first: {}; target: {:?}\n", pack.startup.asks_first, pack.startup.target.map(|tag| tag.to_string()));
+    let mut text =
+        format!("asks first: {}; target: {:?}\n", pack.startup.asks_first, pack.startup.target.map(|tag| tag.to_string()));
     for field in &pack.startup.fields {
         let must = if field.required { "required" } else { "optional" };
         writeln!(text, "{must} {} = {}", field.id, field.label).expect("strings take everything");
@@ -341,9 +360,14 @@ fn an_intake_in_nested_lists_or_in_prose() {
 #[test]
 fn what_the_front_matter_says_wins_over_the_table_and_the_table_over_the_skill() {
     let manifest = "---\nname: p\ndescription: d\nworkers: [a, b, c]\nacceptance: {a: programmatic_review}\n---\n## 验收策略\n\n| 技能 | 验收模式 | 需要批准 |\n|:--|:-:|---|\n| `a` | no_confirmation | ✅ |\n| [b](workers/b/SKILL.md) | **no_confirmation**（自动） | 否 |\n";
-    let skill = |id: &str| format!("== workers/{id}/SKILL.md\n---\ndescription: d\noutputTags: [{id}]\nacceptanceMode: user_confirmed\nrequiresApproval: true\n---\n");
+    let skill = |id: &str| {
+        format!(
+            "== workers/{id}/SKILL.md\n---\ndescription: d\noutputTags: [{id}]\nacceptanceMode: user_confirmed\nrequiresApproval: true\n---\n"
+        )
+    };
     let pack = read(&format!("== orchestrator.md\n{manifest}{}{}{}", skill("a"), skill("b"), skill("c")));
-    let lines: Vec<String> = pack.skills.iter().map(|skill| format!("{} {:?} {}", skill.id, skill.acceptance, skill.requires_approval)).collect();
+    let lines: Vec<String> =
+        pack.skills.iter().map(|skill| format!("{} {:?} {}", skill.id, skill.acceptance, skill.requires_approval)).collect();
     expect![[""]].assert_eq(&lines.join("\n"));
 }
 
@@ -370,8 +394,35 @@ fn any_pack() -> impl Strategy<Value = PackFiles> {
     let samples = [include_str!("packs/whole.txt"), include_str!("packs/old.txt"), include_str!("packs/agent-skills.txt")];
     let pieces = prop_oneof![
         any::<Vec<u8>>().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-        prop::sample::select(vec!["---\n", "\t", ": ", "- ", "*x", "&x ", "'", "\"", "[", "{", "|", ">", "```", "\r\n", "\u{feff}", "灯", "\u{301}", "<<: ", "? ", "#", "!!int ", ".", "**", "null", "\0", "| a |\n|--|\n| b |\n"])
-            .prop_map(str::to_owned),
+        prop::sample::select(vec![
+            "---\n",
+            "\t",
+            ": ",
+            "- ",
+            "*x",
+            "&x ",
+            "'",
+            "\"",
+            "[",
+            "{",
+            "|",
+            ">",
+            "```",
+            "\r\n",
+            "\u{feff}",
+            "灯",
+            "\u{301}",
+            "<<: ",
+            "? ",
+            "#",
+            "!!int ",
+            ".",
+            "**",
+            "null",
+            "\0",
+            "| a |\n|--|\n| b |\n"
+        ])
+        .prop_map(str::to_owned),
     ];
     let edit = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0_usize..30, pieces);
     (prop::sample::select(samples.to_vec()), prop::collection::vec(edit, 0..4)).prop_map(|(sample, edits)| {

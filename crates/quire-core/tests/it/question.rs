@@ -6,9 +6,8 @@ use quire_core::question::{Answer, Card, Question, QuestionOption, read_question
 use serde_json::{Value, json};
 
 fn shown(questions: &[Question]) -> String {
-    let option = |option: &QuestionOption| {
-        format!("\n  {} {}{}", option.id, option.label, if option.editable { "" } else { " (fixed)" })
-    };
+    let option =
+        |option: &QuestionOption| format!("\n  {} {}{}", option.id, option.label, if option.editable { "" } else { " (fixed)" });
     let question = |question: &Question| {
         let marks = [(question.required, " required"), (!question.allow_other, " options only")];
         let marks: String = marks.iter().filter(|mark| mark.0).map(|mark| mark.1).collect();
@@ -48,12 +47,18 @@ fn questions_are_read_leniently() {
             q1: Keeps its id
         "#]],
     );
-    check(json!("One question?"), expect![[r#"
+    check(
+        json!("One question?"),
+        expect![[r#"
         q1: One question?
-    "#]]);
-    check(json!({"prompt": "Just one?"}), expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"prompt": "Just one?"}),
+        expect![[r#"
         q1: Just one?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -66,9 +71,12 @@ fn letters_go_on_after_z() {
 #[test]
 fn a_card_that_cannot_be_read_still_asks_something() {
     for broken in [json!([{}]), json!(["", " "]), json!(5), json!([null]), json!({"id": "x"}), json!([[1]])] {
-        check(broken, expect![[r#"
+        check(
+            broken,
+            expect![[r#"
             q1: The question could not be read. What should be known before the work goes on?
-        "#]]);
+        "#]],
+        );
     }
     for nothing in [json!(null), json!([]), json!({}), json!({"questions": []}), json!(" ")] {
         check(nothing, expect![[""]]);

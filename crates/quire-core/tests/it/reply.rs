@@ -85,7 +85,8 @@ fn the_repair_ladder() {
             → nothing
 
             → nothing
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
@@ -207,7 +208,8 @@ fn a_worker_hands_in_without_a_call() {
  
 
             → nothing
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
@@ -233,7 +235,8 @@ fn a_decision_in_the_old_shape_is_a_call() {
         none
         none
         none
-    "#]].assert_eq(&replies.iter().map(read).collect::<String>());
+    "#]]
+    .assert_eq(&replies.iter().map(read).collect::<String>());
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

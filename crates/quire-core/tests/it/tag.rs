@@ -71,7 +71,8 @@ fn some_tag() -> impl Strategy<Value = Tag> {
 
 fn some_pattern() -> impl Strategy<Value = Pattern> {
     let part = prop_oneof![3 => some_part(), 2 => Just("*".to_owned())];
-    let parts = prop::collection::vec(part, 1..5).prop_filter_map("a star alone is none", |parts| Pattern::parse(&parts.join(".")).ok());
+    let parts =
+        prop::collection::vec(part, 1..5).prop_filter_map("a star alone is none", |parts| Pattern::parse(&parts.join(".")).ok());
     prop_oneof![1 => Just(pattern("**")), 12 => parts]
 }
 
@@ -88,7 +89,8 @@ fn all_tags() -> Vec<Tag> {
 
 fn small_pattern() -> impl Strategy<Value = Pattern> {
     let part = prop::sample::select(vec!["a", "b", "*"]);
-    let parts = prop::collection::vec(part, 1..4).prop_filter_map("a star alone is none", |parts| Pattern::parse(&parts.join(".")).ok());
+    let parts =
+        prop::collection::vec(part, 1..4).prop_filter_map("a star alone is none", |parts| Pattern::parse(&parts.join(".")).ok());
     prop_oneof![1 => Just(pattern("**")), 12 => parts]
 }
 

@@ -1,0 +1,3 @@
+//! Models, each behind [`quire_runtime::ports::ModelProvider`].
+
+pub mod scripted;
