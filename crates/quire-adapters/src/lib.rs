@@ -1,1 +1,3 @@
-//! Placeholder.
+//! How models and stores are reached: one file each, strangers to each other.
+
+pub mod providers;

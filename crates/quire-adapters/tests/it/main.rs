@@ -1,0 +1,3 @@
+//! Adapters against the worst that others do.
+
+mod openai;
