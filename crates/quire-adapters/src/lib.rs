@@ -1,3 +1,3 @@
-//! How the outside is reached: models behind [`providers`]. Each file is a stranger to the others.
+//! How models and stores are reached: one file each, strangers to each other.
 
 pub mod providers;

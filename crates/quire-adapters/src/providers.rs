@@ -1,3 +1,4 @@
-//! Models, each behind [`quire_runtime::ports::ModelProvider`].
+//! The models: each provider's dialect on one side, [`quire_runtime::ports::ModelProvider`] on the other.
 
+pub mod openai;
 pub mod scripted;

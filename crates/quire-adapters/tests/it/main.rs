@@ -1,3 +1,4 @@
-//! Tests of the adapters.
+//! Adapters against the worst that others do.
 
+mod openai;
 mod scripted;

@@ -1,0 +1,69 @@
+//! Chat completions as servers really send them: in memory for what is read, over loopback for what is asked.
+
+mod asking;
+mod reading;
+
+use std::fmt::Write;
+use std::sync::Mutex;
+
+use quire_core::message::Reply;
+use quire_runtime::ports::{Delta, ModelError};
+
+/// What passed while a reply came.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<Delta>>);
+
+impl Heard {
+    fn take(&self, delta: Delta) {
+        self.0.lock().expect("no test panics while it listens").push(delta);
+    }
+
+    /// Text, reasoning and arguments, each put together.
+    fn whole(&self) -> (String, String, String) {
+        let mut whole = (String::new(), String::new(), String::new());
+        for delta in self.0.lock().expect("no test panics while it listens").iter() {
+            match delta {
+                Delta::Text(text) => whole.0.push_str(text),
+                Delta::Reasoning(text) => whole.1.push_str(text),
+                Delta::Arguments { tool: _, text } => whole.2.push_str(text),
+            }
+        }
+        whole
+    }
+}
+
+/// An outcome as a person reads it, one fact a line.
+fn shown(outcome: &Result<Reply, ModelError>) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{value}").expect("writing to a string");
+    match outcome {
+        Ok(reply) => {
+            for (name, text) in [("text", &reply.text), ("reasoning", &reply.reasoning)] {
+                if !text.is_empty() {
+                    line(name, &format!("{text:?}"));
+                }
+            }
+            for call in &reply.calls {
+                line("call", &format!("[{}] {} {}", call.id, call.name, call.arguments));
+            }
+            line("finish", &format!("{:?}", reply.finish));
+            let usage = reply.usage;
+            if usage != Default::default() {
+                line(
+                    "tokens",
+                    &format!("{} in, {} of them cached, {} out", usage.input_tokens, usage.cached_tokens, usage.output_tokens),
+                );
+            }
+        }
+        Err(error) => {
+            let again = match (error.may_retry, error.retry_after) {
+                (false, _) => String::new(),
+                (true, None) => ", may retry".to_owned(),
+                (true, Some(after)) => format!(", may retry after {after:?}"),
+            };
+            line("failure", &format!("{:?}{again}", error.failure.kind));
+            line("", &error.failure.message);
+        }
+    }
+    out
+}
