@@ -5,7 +5,7 @@
 //! model speaks next ([`Scenario::agent_line`], [`Scenario::worker_line`]) follows from what it has said before, so that a
 //! killed process goes on where it was.
 //!
-//! Nothing here runs a session, and nothing here knows what a session would do with a line.
+//! [`perform`](perform()) plays a scenario on a session without a model, a store or a clock.
 //!
 //! # The language
 //!
@@ -69,8 +69,11 @@ use quire_core::event::{Action, Budget, Target};
 use quire_core::ids::SkillId;
 use quire_core::message::{Failure, Reply};
 
+pub mod perform;
 mod play;
 mod read;
+
+pub use perform::perform;
 
 /// A scenario that can be played.
 #[derive(Debug, Clone, PartialEq)]
