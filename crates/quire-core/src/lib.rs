@@ -5,6 +5,7 @@
 
 pub mod artifact;
 pub mod blackboard;
+pub mod check;
 pub mod context;
 pub mod diagnostic;
 pub mod effect;

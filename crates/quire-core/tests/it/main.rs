@@ -1,4 +1,5 @@
 //! Scenarios of the core, a module for each part of it.
 
+mod check;
 mod question;
 mod reply;
