@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         self.board.by_tag.iter().filter(move |(_, numbers)| view.board.item(numbers[0]).born <= view.at).map(|(tag, _)| tag)
     }
 
-    /// Returns the items of `tag` that may be seen through `pattern`, oldest first.
+    /// Returns the items of `tag`, which `pattern` reads, that may be seen through it, oldest first.
     ///
     /// Accepted ones; drafted ones only where the pattern's own last part asks for drafts or candidates.
     pub fn visible(&self, pattern: &Pattern, tag: &Tag) -> Vec<&'a Item> {
@@ -209,12 +209,17 @@ impl<'a> View<'a> {
         self.board.history(tag).filter(seen).collect()
     }
 
+    /// Says whether `tag` has an item that waits for a verdict at this moment.
+    pub fn has_draft(&self, tag: &Tag) -> bool {
+        self.board.history(tag).any(|item| self.state(item) == Some(ItemState::Drafted))
+    }
+
     /// Reads by one pattern: for each matching tag that `allowed` lets through, in order, the visible items.
     ///
     /// Where the pattern matches a draft and its promotion, only the promotion is read.
     pub fn read(&self, pattern: &Pattern, merge: Merge, allowed: impl Fn(&Tag) -> bool) -> Vec<(&'a Tag, Vec<&'a Item>)> {
         let found: Vec<(&Tag, Vec<&Item>)> = (self.tags())
-            .filter(|tag| pattern.matches(tag) && allowed(tag))
+            .filter(|tag| pattern.reads(tag) && allowed(tag))
             .map(|tag| (tag, self.visible(pattern, tag)))
             .filter(|(_, items)| !items.is_empty())
             .collect();
@@ -230,6 +235,6 @@ impl<'a> View<'a> {
 
     /// Says whether anything can be read through `pattern`.
     pub fn has(&self, pattern: &Pattern) -> bool {
-        self.tags().any(|tag| pattern.matches(tag) && !self.visible(pattern, tag).is_empty())
+        self.tags().any(|tag| pattern.reads(tag) && !self.visible(pattern, tag).is_empty())
     }
 }

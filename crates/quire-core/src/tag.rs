@@ -55,6 +55,9 @@ const LIFE_CYCLES: [(&str, &str, LifeCycle); 5] = [
     ("更新", "update", LifeCycle::Update),
 ];
 
+/// The first part of the tags that hold what deep tasks brought.
+const DEEP_TASK: &str = "委托";
+
 impl LifeCycle {
     /// Reads one part of a tag.
     pub fn of_part(part: &str) -> Option<Self> {
@@ -96,6 +99,14 @@ impl Tag {
             (Some(_), Some((stem, _))) => Self(stem.into()),
             _ => self.clone(),
         }
+    }
+
+    /// Returns every name the same text bears through its life: this one, the bare stem, and the stem with each life-cycle part.
+    pub fn siblings(&self) -> Vec<Tag> {
+        let stem = self.stem();
+        let named = LIFE_CYCLES.iter().flat_map(|(chinese, english, _)| [chinese, english]);
+        let grown: Vec<Tag> = named.map(|part| Self(format!("{stem}.{part}").into())).collect();
+        [self.clone(), stem].into_iter().chain(grown).collect()
     }
 
     /// Returns the tag that acceptance writes for a draft: `X.草稿` gives `X.确认稿`, `X.draft` gives `X.confirmed`.
@@ -241,6 +252,13 @@ impl Pattern {
             }
         }
         tag_parts.next().is_none()
+    }
+
+    /// Says whether texts of `tag` may be read through this pattern: it is meant, and what a deep task brought (`委托.…`) is
+    /// asked for by that word and not by a star.
+    pub fn reads(&self, tag: &Tag) -> bool {
+        let brought_by_task = tag.parts().next() == Some(DEEP_TASK);
+        self.matches(tag) && (!brought_by_task || self.parts().next() == Some(DEEP_TASK))
     }
 
     /// Says whether drafted items may be seen through this pattern: only where its own last part asks for drafts or candidates.

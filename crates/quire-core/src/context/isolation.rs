@@ -1,0 +1,67 @@
+//! What a run may see of the blackboard and hear of notes: the one place where isolation is decided.
+//!
+//! Asked for each tag before anything of it is fetched, whichever pattern meant it. Fails closed: what is not surely the
+//! run's own is kept from it. A run's own earlier text is its own and is not asked about here.
+
+use super::{Note, NoteSource};
+use crate::pack::{Isolation, Skill};
+use crate::tag::{RoleId, Tag};
+
+/// First parts of the tags that belong to roles; the second part is the role.
+const ROLE_ROOTS: [&str; 2] = ["角色", "role"];
+
+/// Parts of a role's tags that are for the user's eyes.
+const USER_ONLY: [&str; 3] = ["思考", "推理", "thought"];
+
+/// What one run may see.
+pub(super) struct Sight<'a> {
+    skill: &'a Skill,
+    role: Option<&'a RoleId>,
+}
+
+impl<'a> Sight<'a> {
+    /// Makes the sight of a run.
+    pub(super) fn of(skill: &'a Skill, role: Option<&'a RoleId>) -> Self {
+        Self { skill, role }
+    }
+
+    /// Says whether texts of `tag` may reach the run at all.
+    pub(super) fn allows(&self, tag: &Tag) -> bool {
+        let declared = self.skill.input_tags.iter().any(|pattern| pattern.matches(tag));
+        let in_view = match self.skill.isolation {
+            Some(Isolation::RolePov) => self.is_in_own_view(tag),
+            Some(Isolation::BlindReview) | None => true,
+        };
+        declared && in_view && !self.is_blind_to(tag)
+    }
+
+    /// Says whether a note reaches the run.
+    pub(super) fn hears(&self, note: &Note) -> bool {
+        match (&note.from, self.skill.isolation) {
+            (NoteSource::User | NoteSource::Check, _) | (NoteSource::Review(_), None) => true,
+            (NoteSource::Review(_), Some(Isolation::RolePov | Isolation::BlindReview)) => false,
+        }
+    }
+
+    /// Of roles' tags only the own role's, without what is for the user only. Nobody's role is no role: without one, no
+    /// role's tag is in view, and neither is the bare `角色`, which may tell of all of them.
+    fn is_in_own_view(&self, tag: &Tag) -> bool {
+        let mut parts = tag.parts();
+        if !parts.next().is_some_and(|root| is_any_of(root, &ROLE_ROOTS)) {
+            return true;
+        }
+        let is_own = parts.next().is_some_and(|role| Some(role) == self.role.map(RoleId::as_str));
+        is_own && !parts.any(|part| is_any_of(part, &USER_ONLY))
+    }
+
+    /// `blind` holds under every isolation, also under none: who writes it down means it.
+    fn is_blind_to(&self, tag: &Tag) -> bool {
+        let siblings = tag.siblings();
+        self.skill.blind.iter().any(|pattern| siblings.iter().any(|sibling| pattern.matches(sibling)))
+    }
+}
+
+/// Tags tell upper from lower case; a pack that writes `Role.B.Thought` still means a role's thought.
+fn is_any_of(part: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| part.eq_ignore_ascii_case(word))
+}
