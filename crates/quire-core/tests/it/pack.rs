@@ -429,7 +429,7 @@ fn any_pack() -> impl Strategy<Value = PackFiles> {
         let mut files: Vec<(String, Vec<char>)> =
             pack_files(sample).0.into_iter().map(|(path, text)| (path, text.chars().collect())).collect();
         for (file, at, length, piece) in edits {
-            let (_, text) = file.get_mut(&mut files).expect("a sample has files");
+            let (_, text) = file.get_mut(&mut files);
             let start = if text.is_empty() { 0 } else { at.index(text.len()) };
             let end = (start + length).min(text.len());
             text.splice(start..end, piece.chars());

@@ -173,40 +173,29 @@ fn a_worker_hands_in_without_a_call() {
         ("A story.", None),
         (" \n", Some("章.一")),
     ];
-    let table: String = replies.iter().map(|(text, only)| format!("{text}\n    → {}\n", handed_in(text, *only))).collect();
+    let table: String = replies.iter().map(|(text, only)| format!("{text:?}\n    → {}\n", handed_in(text, *only))).collect();
     expect![[r#"
-        {"outputs": {"章.一": "text", "表": {"patch": {}}, "无": null}, "summary": "done", "askUser": ["Go on?"]}
+        "{\"outputs\": {\"章.一\": \"text\", \"表\": {\"patch\": {}}, \"无\": null}, \"summary\": \"done\", \"askUser\": [\"Go on?\"]}"
             → {"章.一": "text", "表": "{\"patch\":{}}"} summary "done" asks ["Go on?"]
-        Here:
-        ```json
-        {"outputs": {"a": "x
-        y"},}
-        ```
+        "Here:\n```json\n{\"outputs\": {\"a\": \"x\ny\"},}\n```"
             → {"a": "x\ny"} summary "" asks [] repaired
-        {"ask_user": {"questions": ["Who?"]}}
+        "{\"ask_user\": {\"questions\": [\"Who?\"]}}"
             → {} summary "" asks ["Who?"]
-        {"outputs": "just the text"}
+        "{\"outputs\": \"just the text\"}"
             → {"章.一": "just the text"} summary "" asks []
-        {"outputs": {"章.一": "cut he
+        "{\"outputs\": {\"章.一\": \"cut he"
             → {"章.一": "cut he"} summary "" asks [] cut
-        {"outp
+        "{\"outp"
             → {"章.一": "{\"outp"} summary "" asks [] cut
-
-
-          她说：“走。”
-
-        第二段 {注}
- 
-
+        "\n\n  她说：“走。”\n\n第二段 {注}\n \n"
             → {"章.一": "  她说：“走。”\n\n第二段 {注}"} summary "" asks []
-        {"name": "a product that is JSON"}
+        "{\"name\": \"a product that is JSON\"}"
             → {"设定": "{\"name\": \"a product that is JSON\"}"} summary "" asks []
-        {"name": "a product that is JSON"}
+        "{\"name\": \"a product that is JSON\"}"
             → nothing
-        A story.
+        "A story."
             → nothing
- 
-
+        " \n"
             → nothing
     "#]]
     .assert_eq(&table);
