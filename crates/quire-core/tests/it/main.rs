@@ -5,4 +5,5 @@ mod context;
 mod pack;
 mod question;
 mod reply;
+mod session;
 mod tag;

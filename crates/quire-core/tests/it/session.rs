@@ -1,0 +1,3 @@
+//! The rules of SPEC §3 to §9 as plays.
+
+mod phases;

@@ -1,0 +1,90 @@
+//! Plays a scenario against the rulebook and shows what a person would see, a line for each line.
+//!
+//! `pack NAME` names a small pack under `packs/` of this crate, else one of the built-in packs. Besides what is expected,
+//! every play proves two things: the journal read again from any record on gives the same session, and a refused event
+//! has changed nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use expect_test::Expect;
+use quire_core::event::Event;
+use quire_core::ids::{RecordId, SessionId, Timestamp};
+use quire_core::journal::{self, Texts};
+use quire_core::pack::PackFiles;
+use quire_core::session::Session;
+use quire_scenario::Scenario;
+use quire_scenario::perform::{Performance, perform};
+
+/// Plays a scenario and compares what is told.
+pub fn check(scenario: &str, expected: Expect) {
+    expected.assert_eq(&play(scenario).text());
+}
+
+/// Plays a scenario, and shows every prompt of one asker: `agent`, or a worker's skill and role.
+pub fn check_prompts(scenario: &str, asker: &str, expected: Expect) {
+    let prompts = play(scenario).prompts;
+    let seen: String = prompts.iter().filter(|prompt| prompt.asker == asker).map(|prompt| format!("{}\n", prompt.text)).collect();
+    expected.assert_eq(&seen);
+}
+
+/// Plays a scenario.
+pub fn play(scenario: &str) -> Performance {
+    let scenario = Scenario::parse("test.scenario", scenario).unwrap_or_else(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        panic!("{}", faults.join("\n"))
+    });
+    let pack = scenario.pack.as_deref().map(pack_files);
+    let performance = perform(&scenario, pack);
+    assert_replays(&performance.events, &performance.session);
+    performance
+}
+
+/// Reads a pack by its name.
+pub fn pack_files(name: &str) -> PackFiles {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [crate_folder.join("packs").join(name), crate_folder.join("../../packs").join(name)];
+    let folder = folders.iter().find(|folder| folder.is_dir()).unwrap_or_else(|| panic!("there is no pack `{name}`"));
+    let mut files = BTreeMap::new();
+    read_folder(folder, folder, &mut files);
+    PackFiles(files)
+}
+
+fn read_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, std::sync::Arc<str>>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        let name = path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
+        if path.is_dir() {
+            read_folder(root, &path, files);
+        } else if matches!(path.extension().and_then(|end| end.to_str()), Some("md" | "yaml")) {
+            files.insert(name, std::fs::read_to_string(&path).expect("a text").into());
+        }
+    }
+}
+
+/// Writes the events as records, reads them again, and goes on from every prefix: the end is always the same session.
+pub fn assert_replays(events: &[(Timestamp, Event)], session: &Session) {
+    let id = SessionId::new("play");
+    let mut stored = vec![];
+    let mut texts = Texts::new();
+    for (index, (time, event)) in events.iter().enumerate() {
+        let parent = stored.last().map(|record: &journal::StoredRecord| (record.id, record.hash.clone()));
+        let parent = parent.as_ref().map(|(id, hash)| (*id, hash));
+        let (record, named) = journal::encode(&id, parent, RecordId(index as u64 + 1), *time, event);
+        texts.extend(named);
+        stored.push(record);
+    }
+    let (records, damage) = journal::read_path(&id, &stored, &texts, RecordId(events.len() as u64));
+    assert_eq!(damage, None);
+    assert!(Session::replay(id.clone(), &records) == *session, "the journal read again gives another session");
+    for cut in 0..records.len() {
+        let mut resumed = Session::replay(id.clone(), &records[..cut]);
+        assert_eq!(resumed.open_effects().len(), usize::from(resumed.phase().running().is_some()));
+        for record in &records[cut..] {
+            resumed.handle(record.time, record.event.clone()).expect("what was heard once is heard again");
+        }
+        assert!(resumed == *session, "stopped after record {cut} and gone on, the session is another");
+    }
+}
