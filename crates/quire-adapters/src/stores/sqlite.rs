@@ -108,24 +108,24 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn create(&self, session: &SessionId, first: Append) -> Result<Lease, StoreError> {
         assert_eq!(first.summary.session, *session, "a record comes with the line of its own session");
-        let (me, session) = (self.me(), session.clone());
-        self.writer.write(move |connection| async move { journal::create(connection, &me, session, &first).await }.boxed()).await
+        let given = (self.me(), session.clone(), first);
+        self.writer.write(given, |writer, (me, session, first)| journal::create(writer, me, session, first).boxed()).await
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Option<Lease>, StoreError> {
-        let (place, me, session) = (Arc::clone(&self.place), self.me(), session.clone());
-        self.writer.write(move |connection| async move { sessions::claim(connection, &place, &me, session).await }.boxed()).await
+        let given = (Arc::clone(&self.place), self.me(), session.clone());
+        self.writer.write(given, |writer, (place, me, session)| sessions::claim(writer, place, me, session).boxed()).await
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
-        let (me, lease) = (self.me(), lease.clone());
-        self.writer.write(move |connection| async move { sessions::release(connection, &me, &lease).await }.boxed()).await
+        let given = (self.me(), lease.clone());
+        self.writer.write(given, |writer, (me, lease)| sessions::release(writer, me, lease).boxed()).await
     }
 
     async fn append(&self, lease: &Lease, append: Append) -> Result<(), StoreError> {
         assert_eq!(append.summary.session, lease.session, "a record comes with the line of its own session");
-        let (me, lease) = (self.me(), lease.clone());
-        self.writer.write(move |connection| async move { journal::append(connection, &me, &lease, &append).await }.boxed()).await
+        let given = (self.me(), lease.clone(), append);
+        self.writer.write(given, |writer, (me, lease, append)| journal::append(writer, me, lease, append).boxed()).await
     }
 
     async fn load(&self, session: &SessionId) -> Result<StoredJournal, StoreError> {
@@ -149,12 +149,19 @@ impl Store for SqliteStore {
     }
 
     async fn list(&self) -> Result<Vec<Summary>, StoreError> {
-        sessions::list(&mut *self.reader().await?).await.map_err(|fault| self.place.error(fault))
+        let mut reader = self.reader().await?;
+        let listed = async {
+            let mut transaction = reader.begin().await?;
+            let summaries = sessions::list(&mut transaction).await?;
+            transaction.rollback().await?;
+            Ok(summaries)
+        };
+        listed.await.map_err(|fault: Fault| self.place.error(fault))
     }
 
     async fn post(&self, session: &SessionId, action: &Action) -> Result<Ticket, StoreError> {
-        let (session, action) = (session.clone(), action.clone());
-        self.writer.write(move |connection| async move { inbox::post(connection, session, &action).await }.boxed()).await
+        let given = (session.clone(), action.clone());
+        self.writer.write(given, |writer, (session, action)| inbox::post(writer, session, action).boxed()).await
     }
 
     async fn inbox(&self, session: &SessionId) -> Result<Vec<(Ticket, Action)>, StoreError> {
@@ -162,9 +169,9 @@ impl Store for SqliteStore {
     }
 
     async fn refuse(&self, lease: &Lease, ticket: Ticket, answer: Answered) -> Result<(), StoreError> {
-        let (me, lease) = (self.me(), lease.clone());
+        let given = (self.me(), lease.clone(), ticket, answer);
         self.writer
-            .write(move |connection| async move { inbox::refuse(connection, &me, &lease, ticket, &answer).await }.boxed())
+            .write(given, |writer, (me, lease, ticket, answer)| inbox::refuse(writer, me, lease, *ticket, answer).boxed())
             .await
     }
 

@@ -45,6 +45,7 @@ pub fn is_busy(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL))
 }
 
+// SQLite's primary codes, as far as we have something of our own to say about them.
 pub const BUSY: i32 = 5;
 pub const LOCKED: i32 = 6;
 pub const READONLY: i32 = 8;

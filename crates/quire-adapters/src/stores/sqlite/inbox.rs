@@ -12,7 +12,7 @@ use super::owner::Owner;
 use super::{sessions, signed, unsigned};
 
 /// Puts an action into a session's inbox.
-pub async fn post(connection: &mut SqliteConnection, session: SessionId, action: &Action) -> Result<Ticket, Fault> {
+pub async fn post(connection: &mut SqliteConnection, session: &SessionId, action: &Action) -> Result<Ticket, Fault> {
     let posted = sqlx::query(
         "INSERT INTO inbox (session, action, posted)
          SELECT id, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM sessions WHERE id = ?",
@@ -22,7 +22,7 @@ pub async fn post(connection: &mut SqliteConnection, session: SessionId, action:
     .execute(connection)
     .await?;
     if posted.rows_affected() == 0 {
-        return Err(StoreError::NoSession(session).into());
+        return Err(StoreError::NoSession(session.clone()).into());
     }
     Ok(Ticket(unsigned(posted.last_insert_rowid())?))
 }

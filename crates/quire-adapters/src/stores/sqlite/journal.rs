@@ -10,7 +10,7 @@ use super::owner::Owner;
 use super::{inbox, sessions, signed, unsigned};
 
 /// Begins a session, owned by `me`.
-pub async fn create(connection: &mut SqliteConnection, me: &Owner, session: SessionId, first: &Append) -> Result<Lease, Fault> {
+pub async fn create(connection: &mut SqliteConnection, me: &Owner, session: &SessionId, first: &Append) -> Result<Lease, Fault> {
     let lease = sessions::begin(connection, me, session).await?;
     append(connection, me, &lease, first).await?;
     Ok(lease)
@@ -25,7 +25,10 @@ pub async fn append(connection: &mut SqliteConnection, me: &Owner, lease: &Lease
     if let Some(newest) = newest
         && record.id <= newest
     {
-        return Err(Fault::Bug(format!("record {} of session `{session}` comes after record {newest}", record.id)));
+        return Err(Fault::Bug(format!(
+            "record {} of session `{session}` is not newer than record {newest}, which is stored already",
+            record.id
+        )));
     }
     for (hash, body) in texts {
         sqlx::query("INSERT INTO texts (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING")

@@ -16,13 +16,7 @@ const STEPS: [&str; 1] = ["
 
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY,
-        title TEXT NOT NULL,
-        pack TEXT NOT NULL,
-        phase TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        stage TEXT NOT NULL,
-        started INTEGER NOT NULL,
-        changed INTEGER NOT NULL,
+        summary TEXT NOT NULL,
         head INTEGER NOT NULL,
         fence INTEGER NOT NULL,
         owner TEXT

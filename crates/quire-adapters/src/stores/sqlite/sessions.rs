@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use quire_core::ids::{RecordId, SessionId, Timestamp};
+use quire_core::ids::{RecordId, SessionId};
 use quire_runtime::ports::{Lease, StoreError, Summary};
 use sqlx::SqliteConnection;
 
@@ -12,17 +12,15 @@ use super::place::Place;
 use super::{signed, unsigned};
 
 /// Makes room for a new session, owned by `me`; its line and its head come with its first record.
-pub async fn begin(connection: &mut SqliteConnection, me: &Owner, session: SessionId) -> Result<Lease, Fault> {
-    let lease = Lease { session, fence: 1 };
-    let inserted = sqlx::query(
-        "INSERT INTO sessions (id, title, pack, phase, reason, stage, started, changed, head, fence, owner)
-         VALUES (?, '', '', '', '', '', 0, 0, 0, ?, ?) ON CONFLICT (id) DO NOTHING",
-    )
-    .bind(lease.session.as_str())
-    .bind(signed(lease.fence))
-    .bind(me.as_ref())
-    .execute(connection)
-    .await?;
+pub async fn begin(connection: &mut SqliteConnection, me: &Owner, session: &SessionId) -> Result<Lease, Fault> {
+    let lease = Lease { session: session.clone(), fence: 1 };
+    let inserted =
+        sqlx::query("INSERT INTO sessions (id, summary, head, fence, owner) VALUES (?, '', 0, ?, ?) ON CONFLICT (id) DO NOTHING")
+            .bind(lease.session.as_str())
+            .bind(signed(lease.fence))
+            .bind(me.as_ref())
+            .execute(connection)
+            .await?;
     if inserted.rows_affected() == 0 {
         return Err(StoreError::SessionExists(lease.session).into());
     }
@@ -34,16 +32,16 @@ pub async fn claim(
     connection: &mut SqliteConnection,
     place: &Place,
     me: &Owner,
-    session: SessionId,
+    session: &SessionId,
 ) -> Result<Option<Lease>, Fault> {
-    let (owner, fence) = owner_and_fence(connection, &session).await?;
+    let (owner, fence) = owner_and_fence(connection, session).await?;
     if let Some(owner) = owner
         && *owner != **me
         && owner::is_alive(place, &owner)?
     {
         return Ok(None);
     }
-    let lease = Lease { session, fence: fence + 1 };
+    let lease = Lease { session: session.clone(), fence: fence + 1 };
     sqlx::query("UPDATE sessions SET owner = ?, fence = ? WHERE id = ?")
         .bind(me.as_ref())
         .bind(signed(lease.fence))
@@ -82,49 +80,43 @@ async fn owner_and_fence(connection: &mut SqliteConnection, session: &SessionId)
 
 /// Sets a session's line and moves its head.
 pub async fn move_on(connection: &mut SqliteConnection, summary: &Summary, head: RecordId) -> Result<(), Fault> {
-    let Summary { session, title, pack, phase, reason, stage, started, changed } = summary;
-    sqlx::query(
-        "UPDATE sessions SET title = ?, pack = ?, phase = ?, reason = ?, stage = ?, started = ?, changed = ?, head = ?
-         WHERE id = ?",
-    )
-    .bind(title)
-    .bind(pack)
-    .bind(phase)
-    .bind(reason)
-    .bind(stage)
-    .bind(started.0)
-    .bind(changed.0)
-    .bind(signed(head.0))
-    .bind(session.as_str())
-    .execute(connection)
-    .await?;
+    sqlx::query("UPDATE sessions SET summary = ?, head = ? WHERE id = ?")
+        .bind(serde_json::to_string(summary).expect("a line is plain data"))
+        .bind(signed(head.0))
+        .bind(summary.session.as_str())
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-type Line = (String, String, String, String, String, String, i64, i64);
-
 /// Returns one session's line.
 pub async fn summary(connection: &mut SqliteConnection, session: &SessionId) -> Result<Summary, Fault> {
-    let line: Option<Line> =
-        sqlx::query_as("SELECT id, title, pack, phase, reason, stage, started, changed FROM sessions WHERE id = ?")
-            .bind(session.as_str())
-            .fetch_optional(connection)
-            .await?;
-    Ok(line.map(summary_of).ok_or_else(|| StoreError::NoSession(session.clone()))?)
+    let line: Option<String> =
+        sqlx::query_scalar("SELECT summary FROM sessions WHERE id = ?").bind(session.as_str()).fetch_optional(connection).await?;
+    let line = line.ok_or_else(|| StoreError::NoSession(session.clone()))?;
+    serde_json::from_str(&line)
+        .map_err(|error| Fault::Unreadable(format!("the line of session `{session}` cannot be read ({error})")))
 }
 
-/// Lists all sessions, the latest changed first.
+/// Lists all sessions, the latest changed first. Inside a transaction: it reads in parts.
 pub async fn list(connection: &mut SqliteConnection) -> Result<Vec<Summary>, Fault> {
-    let lines: Vec<Line> = sqlx::query_as("SELECT id, title, pack, phase, reason, stage, started, changed FROM sessions")
-        .fetch_all(connection)
+    let mut summaries: Vec<Summary> = vec![];
+    let mut last = 0;
+    // A row for each session took several times as long to come over, and one text of all of them much memory at once.
+    loop {
+        let (number, lines): (Option<i64>, String) = sqlx::query_as(
+            "SELECT max(number), '[' || coalesce(group_concat(summary), '') || ']'
+             FROM (SELECT rowid AS number, summary FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT 1000)",
+        )
+        .bind(last)
+        .fetch_one(&mut *connection)
         .await?;
-    let mut summaries: Vec<Summary> = lines.into_iter().map(summary_of).collect();
-    // Sorted here: through an index on the time, each line would be looked up by itself.
-    summaries.sort_by(|a, b| (Reverse(a.changed), &a.session).cmp(&(Reverse(b.changed), &b.session)));
+        let Some(number) = number else { break };
+        last = number;
+        let lines: Vec<Summary> = serde_json::from_str(&lines)
+            .map_err(|error| Fault::Unreadable(format!("the list of sessions cannot be read ({error})")))?;
+        summaries.extend(lines);
+    }
+    summaries.sort_unstable_by(|a, b| (Reverse(a.changed), &a.session).cmp(&(Reverse(b.changed), &b.session)));
     Ok(summaries)
-}
-
-fn summary_of((session, title, pack, phase, reason, stage, started, changed): Line) -> Summary {
-    let session = SessionId::new(session);
-    Summary { session, title, pack, phase, reason, stage, started: Timestamp(started), changed: Timestamp(changed) }
 }

@@ -36,48 +36,72 @@ impl Writer {
         Self { jobs }
     }
 
-    /// Does `work` in a transaction, and returns once it is on disk.
-    pub async fn write<T, W>(&self, work: W) -> Result<T, StoreError>
+    /// Does `work` with `given` in a transaction, and returns once it is on disk. Work may be rolled back and done again.
+    pub async fn write<G, T>(&self, given: G, work: Work<G, T>) -> Result<T, StoreError>
     where
+        G: Send + Sync + 'static,
         T: Send + 'static,
-        W: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Fault>> + Send + 'static,
     {
         let (caller, answer) = oneshot::channel();
         let stopped = || StoreError::Unusable {
             message: "the store has been shut down and this write may not have happened; start quire again".to_owned(),
         };
-        self.jobs.send(Box::new(Asked { work: Some(work), result: None, caller })).map_err(|_| stopped())?;
+        self.jobs.send(Box::new(Asked { given, work, result: None, caller })).map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
 }
 
+/// What one write does to the database, inside a transaction.
+type Work<G, T> = for<'c> fn(&'c mut SqliteConnection, &'c G) -> BoxFuture<'c, Result<T, Fault>>;
+
 async fn write_batches(mut connection: SqliteConnection, place: Arc<Place>, mut queue: mpsc::UnboundedReceiver<Box<dyn Job>>) {
     let mut batch = vec![];
     while queue.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        let committed = write_batch(&mut connection, &place, &mut batch).await;
-        if committed.is_err() {
-            // Fails where SQLite has rolled back by itself or nothing was begun; then there is nothing left to do.
-            let _ = sqlx::query("ROLLBACK").execute(&mut connection).await;
-        }
-        for job in batch.drain(..) {
-            job.tell(committed.clone());
+        let written = write_together(&mut connection, &place, &mut batch).await;
+        let may_go_alone = batch.len() > 1 && matches!(written, Err(NotWritten::RolledBack(_)));
+        for mut job in batch.drain(..) {
+            // One write too big for the disk takes all of its batch down: alone, the others may fit.
+            if may_go_alone {
+                let written = write_together(&mut connection, &place, std::slice::from_mut(&mut job)).await;
+                job.tell(written);
+            } else {
+                job.tell(written.clone());
+            }
         }
     }
 }
 
-async fn write_batch(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
-    place.check_unchanged()?;
+/// Why a batch is not on disk.
+#[derive(Debug, Clone)]
+enum NotWritten {
+    /// No transaction could be begun.
+    NotBegun(StoreError),
+    /// One was begun and has been rolled back.
+    RolledBack(StoreError),
+}
+
+async fn write_together(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> Result<(), NotWritten> {
+    place.check_unchanged().map_err(NotWritten::NotBegun)?;
+    begin(connection).await.map_err(|error| NotWritten::NotBegun(place.error(error.into())))?;
+    let written = run_and_commit(connection, place, batch).await;
+    if written.is_err() {
+        // Fails where SQLite has rolled back by itself; then there is nothing left to do.
+        let _ = sqlx::query("ROLLBACK").execute(connection).await;
+    }
+    written.map_err(NotWritten::RolledBack)
+}
+
+async fn run_and_commit(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
     let database_error = |error: sqlx::Error| place.error(error.into());
-    begin(connection).await.map_err(database_error)?;
     for job in batch {
         sqlx::query("SAVEPOINT job").execute(&mut *connection).await.map_err(database_error)?;
         if let Err(error) = job.run(connection, place).await {
-            // Some failures, as a full disk, roll back the whole transaction: then all of the batch fail by this one's cause.
+            // There is no savepoint any more where the failure, as that of a full disk, has rolled back everything.
             sqlx::query("ROLLBACK TO job").execute(&mut *connection).await.map_err(|_| error)?;
         }
         sqlx::query("RELEASE job").execute(&mut *connection).await.map_err(database_error)?;
     }
-    sqlx::query("COMMIT").execute(&mut *connection).await.map_err(database_error)?;
+    sqlx::query("COMMIT").execute(connection).await.map_err(database_error)?;
     Ok(())
 }
 
@@ -99,32 +123,28 @@ trait Job: Send {
     async fn run(&mut self, connection: &mut SqliteConnection, place: &Place) -> Result<(), StoreError>;
 
     /// Tells the caller: the work's own failure, else that of the batch, else its result.
-    fn tell(self: Box<Self>, committed: Result<(), StoreError>);
+    fn tell(self: Box<Self>, written: Result<(), NotWritten>);
 }
 
-struct Asked<T, W> {
-    work: Option<W>,
+struct Asked<G, T> {
+    given: G,
+    work: Work<G, T>,
     result: Option<Result<T, StoreError>>,
     caller: oneshot::Sender<Result<T, StoreError>>,
 }
 
 #[async_trait]
-impl<T, W> Job for Asked<T, W>
-where
-    T: Send,
-    W: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Fault>> + Send,
-{
+impl<G: Send + Sync, T: Send> Job for Asked<G, T> {
     async fn run(&mut self, connection: &mut SqliteConnection, place: &Place) -> Result<(), StoreError> {
-        let work = self.work.take().expect("a job is run once");
-        let result = work(connection).await.map_err(|fault| place.error(fault));
+        let result = (self.work)(connection, &self.given).await.map_err(|fault| place.error(fault));
         let outcome = result.as_ref().map(|_| ()).map_err(StoreError::clone);
         self.result = Some(result);
         outcome
     }
 
-    fn tell(self: Box<Self>, committed: Result<(), StoreError>) {
-        let answer = match (self.result, committed) {
-            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+    fn tell(self: Box<Self>, written: Result<(), NotWritten>) {
+        let answer = match (self.result, written) {
+            (Some(Err(error)), _) | (_, Err(NotWritten::NotBegun(error) | NotWritten::RolledBack(error))) => Err(error),
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => unreachable!("a batch is committed when all its jobs have run"),
         };

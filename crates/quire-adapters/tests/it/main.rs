@@ -1,0 +1,3 @@
+//! Adapters against the real thing, or a local fake of it.
+
+mod sqlite;
