@@ -1,4 +1,5 @@
-//! For tests only: a session as text, small packs, worlds, and a model's server to talk to.
+//! For tests only: a session as text, small packs, what every store must do, and a model's server to talk to.
 
 pub mod fake_openai;
 pub mod play;
+pub mod store;
