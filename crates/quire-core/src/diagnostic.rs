@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// What some editors put before a text: not a character of it, so it has no column.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// One finding in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
@@ -48,8 +51,27 @@ impl Span {
         let before = text.get(..start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.matches('\n').count() as u32 + 1;
-        let column = before.get(line_start..).unwrap_or_default().chars().count() as u32 + 1;
+        let column =
+            before.get(line_start..).unwrap_or_default().chars().filter(|letter| *letter != BYTE_ORDER_MARK).count() as u32 + 1;
         Self { start, end, line, column }
+    }
+}
+
+impl Diagnostic {
+    /// Says that a file's bytes are not UTF-8, at the first wrong one.
+    ///
+    /// The core sees texts only, so the one who reads the folder reports this, and leaves the file out.
+    pub fn not_utf8(file: impl Into<String>, bytes: &[u8]) -> Self {
+        let valid_count = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        let before = bytes.get(..valid_count).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();
+        Self {
+            severity: Severity::Error,
+            code: "not-utf8",
+            file: file.into(),
+            span: Span::of(before, valid_count, valid_count),
+            message: "this is not UTF-8 text".to_owned(),
+            help: "save the file as UTF-8; other encodings of Chinese (GBK, Big5, UTF-16) cannot be told apart safely".to_owned(),
+        }
     }
 }
 

@@ -11,8 +11,18 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{Hash, SkillId};
 use crate::tag::{Pattern, RoleId, Tag};
 
+mod bindings;
 mod check;
+mod fields;
+mod findings;
+mod frontmatter;
+mod intake;
+mod manifest;
+mod markdown;
 mod read;
+mod segments;
+mod skill;
+mod yaml;
 
 pub use read::read;
 

@@ -24,11 +24,16 @@ pub enum TagError {
     #[error("`{0}` holds `*`; a tag names one text, only patterns have stars")]
     Star(String),
     /// A space at a part's edge, or a character nobody can see.
-    #[error("`{0}` holds a line break, a control character or a space at the edge of a part")]
+    #[error("`{0}` holds a line break, an invisible character or a space at the edge of a part; take it out")]
     Unprintable(String),
-    /// A star glued to letters, or `**` beside other parts.
-    #[error("`{0}`: a star stands for a whole part (`role.*.plan`, `outline.*`), and `**` stands alone")]
+    /// A star glued to letters, alone, or `**` beside other parts.
+    #[error(
+        "`{0}` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags"
+    )]
     StarPlace(String),
+    /// A role's name with a dot or a star.
+    #[error("`{0}` is not one part of a tag; a role's name has no dot and no star")]
+    NotOnePart(String),
 }
 
 /// What a tag's last part says about how final its text is.
@@ -113,10 +118,20 @@ fn check_part(part: &str, whole: &str) -> Result<(), TagError> {
     if part.is_empty() {
         return Err(TagError::EmptyPart(whole.to_owned()));
     }
-    if part.trim() != part || part.chars().any(char::is_control) {
+    if part.trim() != part || part.chars().any(|letter| letter.is_control() || is_invisible(letter)) {
         return Err(TagError::Unprintable(whole.to_owned()));
     }
     Ok(())
+}
+
+/// Says whether a character takes no room, so that two tags with and without it look the same.
+///
+/// The joiners U+200C and U+200D are not among them: Persian and many emoji are spelled with them.
+fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    )
 }
 
 impl fmt::Display for Tag {
@@ -149,7 +164,7 @@ impl RoleId {
         let text: String = raw.nfc().collect();
         check_part(&text, &text)?;
         if text.contains(['*', '.']) {
-            return Err(TagError::StarPlace(text));
+            return Err(TagError::NotOnePart(text));
         }
         Ok(Self(text.into()))
     }
@@ -214,9 +229,9 @@ impl Pattern {
         self.0.split('.')
     }
 
-    /// Says whether the pattern is `**`.
+    /// Says whether the pattern means every tag: it is `**`, or `*.*`, which comes to the same.
     pub fn is_all(&self) -> bool {
-        &*self.0 == "**"
+        matches!(&*self.0, "**" | "*.*")
     }
 
     /// Returns the tag, where the pattern has no star.
@@ -264,6 +279,21 @@ impl Pattern {
         Self(bound.join(".").into())
     }
 
+    /// Returns what acceptance writes for the drafts among these tags: `章.*.草稿` gives `章.*.确认稿`.
+    pub fn promotion(&self) -> Option<Pattern> {
+        // Promotion looks at the last part only, so stars before it do no harm.
+        Tag(self.0.clone()).promotion().map(|tag| Pattern(tag.0))
+    }
+
+    /// Says whether every tag that `other` means is meant by this pattern, too: it is equal or wider.
+    pub fn covers(&self, other: &Pattern) -> bool {
+        if self.is_all() || other.is_all() {
+            return self.is_all();
+        }
+        let (mine, theirs): (Vec<&str>, Vec<&str>) = (self.parts().collect(), other.parts().collect());
+        cover(&mine, &theirs)
+    }
+
     /// Says whether some tag is meant by both.
     pub fn overlaps(&self, other: &Pattern) -> bool {
         if self.is_all() || other.is_all() {
@@ -279,6 +309,15 @@ fn overlap(mine: &[&str], theirs: &[&str]) -> bool {
         ([], []) | (["*"], _) | (_, ["*"]) => true,
         ([], _) | (_, []) => false,
         ([a, mine @ ..], [b, theirs @ ..]) => (a == b || *a == "*" || *b == "*") && overlap(mine, theirs),
+    }
+}
+
+fn cover(mine: &[&str], theirs: &[&str]) -> bool {
+    match (mine, theirs) {
+        ([], []) | (["*"], _) => true,
+        // Their last star may stand for no part at all, which only a last star of ours allows.
+        ([], _) | (_, [] | ["*"]) => false,
+        ([a, mine @ ..], [b, theirs @ ..]) => (a == b || *a == "*") && cover(mine, theirs),
     }
 }
 

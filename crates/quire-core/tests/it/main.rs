@@ -1,0 +1,4 @@
+//! What the core promises, as scenarios.
+
+mod pack;
+mod tag;
