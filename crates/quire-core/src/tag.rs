@@ -243,9 +243,9 @@ impl Pattern {
         self.0.split('.')
     }
 
-    /// Says whether the pattern is `**`.
+    /// Says whether the pattern means every tag: it is `**`, or `*.*`, which comes to the same.
     pub fn is_all(&self) -> bool {
-        &*self.0 == "**"
+        matches!(&*self.0, "**" | "*.*")
     }
 
     /// Returns the tag, where the pattern has no star.

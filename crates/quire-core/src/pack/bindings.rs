@@ -25,7 +25,7 @@ pub(super) fn read<'a>(text: &'a str, skills: &[&str], findings: &mut Findings<'
     for (skill, name) in profiles(workers, findings) {
         if !skills.contains(&skill.value.as_str()) {
             let message = format!("the pack has no skill `{}`", skill.value);
-            findings.warning(skill.at, "unknown-skill", message, format!("write one of {}, or drop the line", skills.join(", ")));
+            findings.warning(skill.at, "unknown-skill", message, "write a skill's id, or drop the line");
         }
         bindings.workers.insert(SkillId::new(skill.value), name);
     }

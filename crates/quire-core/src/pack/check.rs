@@ -1,10 +1,10 @@
 //! What no single field can say: whether segments keep to their skill's inputs, and whether the skills fit together.
 
-use super::findings::{Findings, Placed};
+use super::findings::{Findings, Place, Placed};
 use super::manifest::Manifest;
 use super::segments::{ReadSegment, Variant};
 use super::skill::ReadSkill;
-use super::{Isolation, Segment, Tier};
+use super::{Acceptance, Isolation, Segment, Tier};
 use crate::tag::{LifeCycle, Pattern, Tag};
 
 /// Tags that come from outside of the skills: from the user, from the runtime, from deep tasks.
@@ -38,6 +38,15 @@ pub(super) fn skill<'a>(skill: &ReadSkill<'a>, findings: &mut Findings<'a>) {
             let message = format!("`{}` can never be read here: {why}", input.value);
             findings.warning(input.at, "input-isolated", message, "drop it, or change the isolation");
         }
+    }
+    if skill.acceptance == Some(Acceptance::ProgrammaticReview) && skill.checks.is_empty() {
+        let message = format!("`{}` is accepted by its checks, and has none, so everything passes", skill.id);
+        findings.warning(
+            Place::top(skill.file),
+            "no-checks",
+            message,
+            "add `checks: [nonEmpty]` or stricter ones to its front matter",
+        );
     }
     for (at, check) in &skill.checks {
         let is_idle = check.tag.as_ref().is_some_and(|tag| !skill.outputs.iter().any(|output| output.value.overlaps(tag)));

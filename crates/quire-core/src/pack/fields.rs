@@ -26,7 +26,7 @@ struct Field<'a> {
 }
 
 /// Fields that keep something from somebody. One that is misspelt must not pass as a field nobody knows.
-const RESTRICTIONS: [&str; 12] = [
+const RESTRICTIONS: [&str; 17] = [
     "contextIsolation",
     "blind",
     "acceptanceMode",
@@ -39,6 +39,11 @@ const RESTRICTIONS: [&str; 12] = [
     "stage",
     "requiredTags",
     "policy",
+    "nonEmpty",
+    "maxChars",
+    "contains",
+    "jsonSchema",
+    "verdictLine",
 ];
 
 /// Fields of former versions, and what to write now.

@@ -25,8 +25,11 @@ pub(super) fn read<'a>(body: &Body<'a>, findings: &mut Findings<'a>) -> Intake<'
     let Some(section) = sections.first() else { return Intake::default() };
     let prompt = prompt(section);
     let (items, target) = items_and_target(body.file, section);
+    let is_unsaid = target.is_none();
     let mut target = target.and_then(|target| fields::parsed(Tag::parse, target, findings));
-    if let (Some(first), None) = (items.first(), &target) {
+    if let Some(first) = items.first()
+        && is_unsaid
+    {
         let message = format!("the intake does not say where its answers go, so they go to `{DEFAULT_TARGET}`");
         findings.warning(
             first.at,

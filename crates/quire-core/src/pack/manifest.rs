@@ -149,7 +149,10 @@ fn book_kind<'a>(fields: &mut Fields<'a>, findings: &mut Findings<'a>) -> BookKi
 }
 
 fn startup_mode<'a>(fields: &mut Fields<'a>, findings: &mut Findings<'a>) -> Option<Placed<'a, bool>> {
-    fields.word("startupMode", &[("intake", true), ("agent-first", false), ("agent_first", false)], findings)
+    let node = fields.take("startupMode")?;
+    let is_old_spelling = node.as_written() == Some("agent_first");
+    let node = if is_old_spelling { Node { value: Value::Text("agent-first".to_owned()), ..node } } else { node };
+    fields::word("startupMode", &node, &[("intake", true), ("agent-first", false)], findings)
 }
 
 fn workers<'a>(fields: &mut Fields<'a>, findings: &mut Findings<'a>) -> Option<Vec<Listed<'a>>> {
@@ -286,8 +289,8 @@ type Cell<'a> = Placed<'a, &'a str>;
 
 /// Returns a cell's own word, without marks and remarks; none where the cell is left open.
 fn value_of<'a>(cell: &Cell<'a>) -> Option<Cell<'a>> {
-    let words = markdown::plain(cell.value);
-    let word = words.split(['(', '（', ',', '，', ';', '；', '。']).next().unwrap_or_default().trim();
+    let words = cell.value.split(['(', '（', ',', '，', ';', '；', '。']).next().unwrap_or_default();
+    let word = markdown::plain(words);
     let is_open = word.chars().all(|letter| matches!(letter, '-' | '—' | '–' | '/'));
     (!is_open).then_some(Placed { at: cell.at, value: word })
 }

@@ -1,4 +1,4 @@
-//! The little of Markdown that a manifest's body is read by: sections, fences, lists' edges, tables.
+//! The little of Markdown that a manifest's body is read by: headings, fences, list items, tables.
 //!
 //! What stands in a fence is never taken for a heading, a list or a table.
 

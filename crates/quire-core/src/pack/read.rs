@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::findings::{Findings, Place, Placed};
 use super::manifest::{self, Listed, MANIFEST, Manifest, Origin, Rule};
 use super::skill::{self, ReadSkill};
-use super::{Pack, PackFiles, Startup, bindings, check, frontmatter};
+use super::{Pack, PackFiles, Startup, bindings, check, fields, frontmatter};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ids::SkillId;
 use crate::tag::{RoleId, Tag};
@@ -121,7 +121,7 @@ fn skills<'a>(files: &'a PackFiles, manifest: &mut Manifest<'a>, findings: &mut 
         check_skill_id(&name, at, findings);
         match folders.iter().find(|(folder, ..)| *folder == name) {
             Some((_, path, text)) => skills.extend(skill::read(&name, path, text, findings)),
-            None => missing_worker(&name, at, &folders, findings),
+            None => missing_worker(&name, at, files, findings),
         }
     }
     apply_rules(manifest, &mut skills, findings);
@@ -150,8 +150,8 @@ fn check_skill_id<'a>(name: &str, at: Option<Place<'a>>, findings: &mut Findings
     }
 }
 
-fn missing_worker<'a>(name: &str, at: Option<Place<'a>>, folders: &[(String, &str, &str)], findings: &mut Findings<'a>) {
-    let near = folders.iter().map(|(folder, ..)| folder).find(|folder| folder.eq_ignore_ascii_case(name));
+fn missing_worker<'a>(name: &str, at: Option<Place<'a>>, files: &PackFiles, findings: &mut Findings<'a>) {
+    let near = skill_files(files).map(|(folder, ..)| folder).find(|folder| folder.eq_ignore_ascii_case(name));
     let help = match near {
         Some(folder) => format!("the folder is named `{folder}`; write it the same"),
         None => format!("add `workers/{name}/SKILL.md`, or take `{name}` off the list"),
@@ -227,9 +227,9 @@ impl KnownSkills<'_> {
 
     fn report<'a>(&self, field: &str, word: &str, at: Place<'a>, findings: &mut Findings<'a>) {
         let message = format!("`{field}` names `{word}`, and the pack has no such skill");
-        let help = match super::fields::nearest(word, &self.listed) {
+        let help = match fields::nearest(word, &self.listed) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("write one of {}", self.listed.join(", ")),
+            None => format!("write {}", fields::one_of(&self.listed.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>())),
         };
         findings.error(at, "unknown-skill", message, help);
     }

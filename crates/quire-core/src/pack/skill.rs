@@ -18,6 +18,7 @@ use crate::tag::Pattern;
 
 /// What one `SKILL.md` says, and where.
 pub(super) struct ReadSkill<'a> {
+    pub file: &'a str,
     /// The folder's name.
     pub id: SkillId,
     pub name: String,
@@ -41,6 +42,8 @@ pub(super) struct ReadSkill<'a> {
     pub profile: Option<String>,
 }
 
+/// The rules that a check may hold.
+const RULES: [&str; 5] = ["nonEmpty", "maxChars", "contains", "jsonSchema", "verdictLine"];
 /// Our fields at the top of a `SKILL.md`; a file with none of them is an Agent Skill.
 const OWN: [&str; 6] = ["id", "skill", "inputTags", "outputTags", "contextSegments", "acceptanceMode"];
 /// Fields whose value in Agent Skills metadata may be one text with commas.
@@ -61,6 +64,7 @@ pub(super) fn read<'a>(folder: &str, file: &'a str, text: &'a str, findings: &mu
     check_id(folder, id.as_ref(), name.as_ref().filter(|_| is_agent_skill), findings);
     let (isolation, blind) = isolation(&mut fields, findings);
     let read = ReadSkill {
+        file,
         id: SkillId::new(folder),
         name: name.or(skill).map_or_else(|| folder.to_owned(), |name| name.value),
         description: fields
@@ -188,7 +192,7 @@ fn outputs<'a>(fields: &mut Fields<'a>, is_agent_skill: bool, findings: &mut Fin
     for output in &outputs {
         let pattern = &output.value;
         let problem = if pattern.is_all() {
-            "may not be `**`: a worker writes what it names"
+            "may not mean every tag: a worker writes what it names"
         } else if pattern.parts().next_back() == Some("*") {
             "may not end in a star: a worker writes what it names"
         } else if pattern.middle_stars() > 1 {
@@ -252,6 +256,9 @@ fn check<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Vec<(Place<'a>, Che
     }
     let Some(mut fields) = Fields::of("a check", node, findings) else { return Vec::new() };
     let tag = fields.text("tag", findings).and_then(|tag| fields::parsed(Pattern::parse, tag, findings));
+    if !RULES.iter().any(|rule| fields.has(rule)) {
+        fields.missing("rule", "write one of `nonEmpty`, `maxChars`, `contains`, `jsonSchema`, `verdictLine`", findings);
+    }
     let mut rules = Vec::new();
     if fields.flag("nonEmpty", findings) == Some(true) {
         rules.push(Rule::NonEmpty);

@@ -49,7 +49,12 @@ pub(super) fn parse<'a>(file: &'a str, text: &'a str, start: usize, end: usize, 
         Err(error) => {
             let at = error.location().map_or(Place::new(file, start..start), |location| source.place(location));
             let words = error.to_string();
-            let message = words.rsplit_once(" at line ").map_or(words.as_str(), |(message, _)| message);
+            let message = words.split_once(" at line ").map_or(words.as_str(), |(message, _)| message);
+            if message.contains("budget") {
+                let help = "write out what is meant, without aliases of aliases";
+                findings.error(at, "bad-yaml", "this YAML is larger, deeper or more repeated than a pack needs", help);
+                return None;
+            }
             findings.error(at, "bad-yaml", format!("this is not YAML: {message}"), help_for(message));
             None
         }

@@ -22,7 +22,15 @@ fn a_pattern_means_these_tags_and_no_others() {
             format!("{raw}: {}", meant.join(" "))
         })
         .collect();
-    expect![[""]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        角色.A.设定: 角色.A.设定
+        角色.*.设定: 角色.A.设定 角色.B.设定
+        *.设定: 大纲.设定
+        角色.*: 角色 角色.A 角色.A.设定 角色.A.设定.当前 角色.B.设定
+        角色.A.*: 角色.A 角色.A.设定 角色.A.设定.当前
+        角色.*.*: 角色.A 角色.A.设定 角色.A.设定.当前 角色.B.设定
+        **: 角色 角色.A 角色.A.设定 角色.A.设定.当前 角色.B.设定 大纲.设定"#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 #[test]
@@ -35,7 +43,27 @@ fn names_that_are_none_are_refused() {
         .map(|error: TagError| format!("{:?}", error.to_string()))
         .collect();
     assert_eq!(lines.len(), tags.len() + patterns.len() + 2, "each of them is refused");
-    expect![[""]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        "`` has an empty part; write parts joined by single dots, like `chapter.draft`"
+        "`a.` has an empty part; write parts joined by single dots, like `chapter.draft`"
+        "`.a` has an empty part; write parts joined by single dots, like `chapter.draft`"
+        "`a..b` has an empty part; write parts joined by single dots, like `chapter.draft`"
+        "`a.*` holds `*`; a tag names one text, only patterns have stars"
+        "` a` holds a line break, an invisible character or a space at the edge of a part; take it out"
+        "`a. b` holds a line break, an invisible character or a space at the edge of a part; take it out"
+        "`a\nb` holds a line break, an invisible character or a space at the edge of a part; take it out"
+        "`a\u{200b}` holds a line break, an invisible character or a space at the edge of a part; take it out"
+        "`\u{feff}a` holds a line break, an invisible character or a space at the edge of a part; take it out"
+        "`\u{3000}a` holds a line break, an invisible character or a space at the edge of a part; take it out"
+        "`*` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags"
+        "`a*` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags"
+        "`a.**` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags"
+        "`**.a` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags"
+        "`a.*b.c` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags"
+        "`a..*` has an empty part; write parts joined by single dots, like `chapter.draft`"
+        "`` has an empty part; write parts joined by single dots, like `chapter.draft`"
+        "`a.b` is not one part of a tag; a role's name has no dot and no star"
+        "`*` is not one part of a tag; a role's name has no dot and no star""#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]
@@ -49,7 +77,7 @@ fn the_same_letters_are_the_same_tag() {
 fn only_the_middle_star_is_bound_to_a_role() {
     let role = RoleId::parse("A").expect("a role");
     let bound = ["角色.*.行动", "*.行动", "角色.*", "**", "角色.行动"].map(|raw| pattern(raw).bind(&role).to_string());
-    expect![[""]].assert_eq(&bound.join(" "));
+    expect!["角色.A.行动 A.行动 角色.* ** 角色.行动"].assert_eq(&bound.join(" "));
     assert!(!pattern("角色.*.行动").bind(&role).matches(&tag("角色.B.行动")));
 }
 
@@ -57,7 +85,7 @@ fn only_the_middle_star_is_bound_to_a_role() {
 fn drafts_are_promoted_by_their_last_part() {
     let promoted = ["章节.草稿", "chapter.draft", "草稿", "draft.chapter", "章节.候选"]
         .map(|raw| tag(raw).promotion().map_or_else(|| "-".to_owned(), |tag| tag.to_string()));
-    expect![[""]].assert_eq(&promoted.join(" "));
+    expect!["章节.确认稿 chapter.confirmed - - -"].assert_eq(&promoted.join(" "));
     assert_eq!(pattern("章.*.草稿").promotion(), Some(pattern("章.*.确认稿")));
 }
 
