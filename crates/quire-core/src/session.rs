@@ -553,10 +553,13 @@ impl Session {
 
     /// Says whether the user may not read `tag` (yet).
     pub fn is_hidden(&self, tag: &Tag) -> bool {
-        self.pack.as_ref().is_some_and(|pack| {
-            let shown = self.revealed || (self.stage == Stage::Done && pack.reveal_when_done);
-            !shown && pack.hides(tag)
-        })
+        self.hides_now() && self.pack.as_ref().is_some_and(|pack| pack.hides(tag))
+    }
+
+    /// Says whether what the pack hides is still hidden.
+    pub fn hides_now(&self) -> bool {
+        let is_shown_when_done = self.pack.as_ref().is_some_and(|pack| pack.reveal_when_done);
+        !self.revealed && !(self.stage == Stage::Done && is_shown_when_done)
     }
 
     /// Returns the profile of whoever asks in the call under way.
