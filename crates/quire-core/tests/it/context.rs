@@ -503,7 +503,7 @@ fn forbidden(skill: &Skill, role: Option<&str>, name: &str) -> bool {
     let foreign = of_role && (parts.get(1).copied() != role || role.is_none());
     let private = of_role && parts.iter().skip(2).any(|part| ["思考", "推理", "thought"].contains(part));
     let mut stem = parts.as_slice();
-    while let Some((last, rest)) = stem.split_last().filter(|(last, rest)| LIFE.contains(last) && !rest.is_empty()) {
+    while let Some((_, rest)) = stem.split_last().filter(|(last, rest)| LIFE.contains(last) && !rest.is_empty()) {
         stem = rest;
     }
     let stem = stem.join(".");
