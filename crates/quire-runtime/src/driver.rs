@@ -17,8 +17,8 @@ use quire_core::session::{Asker as CoreAsker, Refusal, Session};
 use tokio::sync::{Notify, broadcast};
 
 use crate::ports::{
-    Answered, Append, Asker, Clock, Delta, Lease, ModelError, ModelProvider, ModelRequest, Models, Store, StoreError, Summary,
-    Ticket,
+    Answered, Append, Asker, Chance, Clock, Delta, Lease, ModelError, ModelProvider, ModelRequest, Models, Store, StoreError,
+    Summary, Ticket,
 };
 use crate::retry::RetryPolicy;
 use crate::tokens::O200k;
@@ -36,6 +36,8 @@ pub struct Ports {
     pub models: Arc<dyn Models>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// What draws follow from.
+    pub chance: Arc<dyn Chance>,
     /// How often a failed attempt is made again.
     pub retry: RetryPolicy,
 }
@@ -221,6 +223,7 @@ impl<'a> Driver<'a> {
     async fn carry_out(&mut self, effect: Effect) -> Result<(), StoreError> {
         match effect {
             Effect::AskModel { call } => self.ask(call).await,
+            Effect::Draw => self.hear(Event::Drawn { seed: self.ports.chance.seed() }, None).await,
             Effect::CancelModel { call } => self.cancel(call).await,
         }
     }
@@ -240,7 +243,7 @@ impl<'a> Driver<'a> {
                 return self.give_up(call, failure, String::new()).await;
             }
         };
-        let running = self.session.phase().running().expect("a call under way").clone();
+        let running = self.session.phase().asking().expect("a call under way").clone();
         let attempt = running.attempts + 1;
         let asked = ModelAsked {
             call,

@@ -48,6 +48,7 @@ fn pack(shared_context: &str) -> Pack {
         instance_ready: vec![],
         run_skill_list: tag("设计.run_skill清单"),
         tables: vec![tag("状态.表")],
+        chance: vec![],
         hidden: vec![],
         reveal_when_done: false,
         snapshot: serde_json::Value::Null,
