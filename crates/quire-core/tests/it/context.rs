@@ -503,10 +503,11 @@ fn forbidden(skill: &Skill, role: Option<&str>, name: &str) -> bool {
     let of_role = ["角色", "role", "Role"].contains(&parts[0]);
     let foreign = of_role && (parts.get(1).copied() != role || role.is_none());
     let private = of_role && parts.iter().skip(2).any(|part| ["思考", "推理", "thought"].contains(part));
-    let stem = match parts.split_last() {
-        Some((last, stem)) if LIFE.contains(last) && !stem.is_empty() => stem.join("."),
-        _ => name.to_owned(),
-    };
+    let mut stem = parts.as_slice();
+    while let Some((_, rest)) = stem.split_last().filter(|(last, rest)| LIFE.contains(last) && !rest.is_empty()) {
+        stem = rest;
+    }
+    let stem = stem.join(".");
     let lives: Vec<String> = LIFE.iter().map(|life| format!("{stem}.{life}")).chain([stem.clone(), name.to_owned()]).collect();
     let blind = lives.iter().any(|life| skill.blind.iter().any(|pattern| pattern.matches(&tag(life))));
     let pov = skill.isolation == Some(Isolation::RolePov);
