@@ -109,9 +109,12 @@ pub async fn context(desk: &Desk, context: &Context) -> Result<ExitCode> {
     for segment in &trace.segments {
         let cut = if segment.cut { ", cut" } else { "" };
         println!("  {:<24} {:>7} tokens{cut}", segment.id, segment.tokens);
-        for (tag, items) in &segment.items {
-            let numbers: Vec<String> = items.iter().map(ToString::to_string).collect();
-            println!("      {tag}: item {}", numbers.join(", "));
+        for (tag, range) in &segment.items {
+            if range.count == 1 {
+                println!("      {tag}: item {}", range.last);
+            } else {
+                println!("      {tag}: {} items, {} to {}", range.count, range.first, range.last);
+            }
         }
     }
     if !trace.omitted.is_empty() {
