@@ -3,3 +3,4 @@
 pub mod fake_openai;
 pub mod play;
 pub mod store;
+pub mod transcript;

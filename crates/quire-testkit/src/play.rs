@@ -1,8 +1,8 @@
 //! Plays a scenario against the rulebook and shows what a person would see, a line for each line.
 //!
 //! `pack NAME` names a small pack under `packs/` of this crate, else one of the built-in packs. Besides what is expected,
-//! every play proves two things: the journal read again from any record on gives the same session, and a refused event
-//! has changed nothing.
+//! every play proves two things: the journal read again from any record on gives the same session, and each prompt on the
+//! way is a transcript that a provider takes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,12 @@ use quire_core::journal::{self, Texts};
 use quire_core::pack::PackFiles;
 use quire_core::session::Session;
 use quire_scenario::Scenario;
-use quire_scenario::perform::{Performance, perform};
+use quire_scenario::perform::{Estimate, Performance, perform, prompt_text};
+
+use crate::transcript;
+
+/// So many prefixes of a journal are gone on from; of a longer one, evenly spread ones.
+const CUTS_MAX: usize = 64;
 
 /// Plays a scenario and compares what is told.
 pub fn check(scenario: &str, expected: Expect) {
@@ -79,9 +84,13 @@ pub fn assert_replays(events: &[(Timestamp, Event)], session: &Session) {
     let (records, damage) = journal::read_path(&id, &stored, &texts, RecordId(events.len() as u64));
     assert_eq!(damage, None);
     assert!(Session::replay(id.clone(), &records) == *session, "the journal read again gives another session");
-    for cut in 0..records.len() {
+    for cut in (0..records.len()).step_by(records.len().div_ceil(CUTS_MAX).max(1)) {
         let mut resumed = Session::replay(id.clone(), &records[..cut]);
         assert_eq!(resumed.open_effects().len(), usize::from(resumed.phase().running().is_some()));
+        if resumed.phase().running().is_some() {
+            let (prompt, _) = resumed.prompt(u32::MAX, &Estimate).expect("there is room");
+            transcript::check(&prompt).unwrap_or_else(|fault| panic!("after record {cut}: {fault}\n{}", prompt_text(&prompt)));
+        }
         for record in &records[cut..] {
             resumed.handle(record.time, record.event.clone()).expect("what was heard once is heard again");
         }

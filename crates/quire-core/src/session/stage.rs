@@ -60,7 +60,7 @@ impl Session {
         let listed = |skill: &&Skill| skill.runs_in(SkillStage::Play) && instance.lists(&skill.id);
         for skill in pack.skills.iter().filter(listed) {
             for required in &skill.required_tags {
-                let is_there = self.board.at(self.revision).has(required);
+                let is_there = self.board.tags().any(|tag| required.matches(tag) && self.board.accepted(tag).is_some());
                 if let (false, Some(writer)) = (is_there, self.unskipped_writer(pack, required, &declared.skipped)) {
                     missing.push(format!(
                         "`{}` needs `{required}`: accept it from `{writer}`, or skip `{writer}` with a reason",
