@@ -27,10 +27,27 @@ pub fn check(scenario: &str, expected: Expect) {
 }
 
 /// Plays a scenario, and shows every prompt of one asker: `agent`, or a worker's skill and role.
+///
+/// What a prompt repeats of the one before is shown once: its whole beginning where it only goes on, else its system message.
 pub fn check_prompts(scenario: &str, asker: &str, expected: Expect) {
     let prompts = play(scenario).prompts;
-    let seen: String = prompts.iter().filter(|prompt| prompt.asker == asker).map(|prompt| format!("{}\n", prompt.text)).collect();
+    let mut seen = String::new();
+    let mut before: Option<&str> = None;
+    for text in prompts.iter().filter(|prompt| prompt.asker == asker).map(|prompt| prompt.text.as_str()) {
+        let rest = before.and_then(|before| text.strip_prefix(up_to(before, "=== tools")));
+        let below_system = before.and_then(|before| text.strip_prefix(up_to(before, "=== user ===")));
+        match (rest, below_system) {
+            (Some(rest), _) => seen.push_str(&format!("=== all as before, and ===\n{rest}\n")),
+            (None, Some(rest)) => seen.push_str(&format!("=== system, as before ===\n{rest}\n")),
+            (None, None) => seen.push_str(&format!("{text}\n")),
+        }
+        before = Some(text);
+    }
     expected.assert_eq(&seen);
+}
+
+fn up_to<'a>(text: &'a str, mark: &str) -> &'a str {
+    text.split(mark).next().unwrap_or(text)
 }
 
 /// Plays a scenario.

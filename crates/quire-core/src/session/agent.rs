@@ -318,7 +318,7 @@ impl Session {
             None if skill.needs_role() => return Err(format!("`{}` works for a role: give its name as `roleId`", skill.id)),
             None => None,
         };
-        let missing = crate::context::required_missing(skill, role.as_ref(), self.board.at(self.revision));
+        let missing = self.required_missing(skill, role.as_ref());
         if !missing.is_empty() {
             let missing: Vec<&str> = missing.iter().map(Pattern::as_str).collect();
             return Err(format!("`{}` needs {}, which nobody has written or accepted yet", skill.id, missing.join(", ")));
@@ -426,10 +426,9 @@ impl Session {
     }
 
     fn list_workers(&self) -> String {
-        let view = self.board.at(self.revision);
         let join = |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(", ");
         let describe = |skill: &&Skill| {
-            let missing = crate::context::required_missing(skill, None, view);
+            let missing = self.required_missing(skill, None);
             let mut text = format!(
                 "- {}: {}\n  reads: {}\n  writes: {}\n",
                 skill.id,

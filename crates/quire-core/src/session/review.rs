@@ -156,29 +156,31 @@ impl Session {
 
     /// Accepts for the pack, and lets the agent go on.
     pub(super) fn accept_for_pack(&mut self, now: Timestamp, id: ArtifactId, questions: &[Question]) -> Vec<Effect> {
-        let report = self.accept(now, id);
+        let unwritten = self.accept(now, id);
+        let report: String = unwritten.iter().map(|sentence| format!("\nnot written: {sentence}")).collect();
         let run = self.artifact(id).run;
         let asked: String = questions.iter().map(|question| format!("\nquestion: {}", question.prompt)).collect();
         let Artifact { items, summary, .. } = self.artifact(id);
         let outcome =
             format!("artifact {id} accepted ({}): {}{report}{asked}", self.sizes(items), self.summary_told(items, summary));
         self.log(format!("artifact {id}: accepted by the pack"));
+        for sentence in unwritten {
+            self.log(format!("artifact {id}: not written: {sentence}"));
+        }
         self.answer_for_run(run, outcome);
         self.after_acceptance(id)
     }
 
-    /// Makes an artifact's drafts facts and writes their promotions. Returns what there is to say of it.
-    pub(super) fn accept(&mut self, now: Timestamp, id: ArtifactId) -> String {
+    /// Makes an artifact's drafts facts and writes their promotions. Says of each cell of a table why it was passed by.
+    pub(super) fn accept(&mut self, now: Timestamp, id: ArtifactId) -> Vec<String> {
         let artifact = self.artifact(id).clone();
-        let mut report = String::new();
+        let mut unwritten = vec![];
         for (tag, number) in &artifact.items {
             if self.board.state(*number) != ItemState::Drafted {
                 continue;
             }
             if self.pack_in_use().is_table(tag) {
-                for sentence in self.merge_patch(now, artifact.run, tag, *number) {
-                    report.push_str(&format!("\nnot written: {sentence}"));
-                }
+                unwritten.extend(self.merge_patch(now, artifact.run, tag, *number));
                 continue;
             }
             self.board.settle(self.revision, *number, ItemState::Accepted);
@@ -186,10 +188,7 @@ impl Session {
         }
         self.artifact_mut(id).state = ArtifactState::Accepted;
         self.work_of(id).settle();
-        if !report.is_empty() {
-            self.tell(format!("artifact {id}{report}"));
-        }
-        report
+        unwritten
     }
 
     /// Writes the confirmed text of an accepted draft.

@@ -228,7 +228,9 @@ impl Session {
         }
         self.tell(format!("user: accepted artifact {id} of {}", self.artifact(id).skill));
         self.give_up_waiting_run();
-        self.accept(now, id);
+        for sentence in self.accept(now, id) {
+            self.tell(format!("artifact {id}: not written: {sentence}"));
+        }
         self.begin_burst(Messages::Anew);
         Ok(self.after_acceptance(id))
     }

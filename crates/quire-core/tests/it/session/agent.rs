@@ -312,44 +312,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
 
             === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
 
-            === system ===
-            You are the main agent of a writing session. You decide which skill works next; you write none of the text yourself.
-
-            How it works:
-            - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
-            - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-            - `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
-            - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
-            - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
-            - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
-            - When all the pack is meant to make is made and accepted, tell the user, or `finish` when they have nothing more to ask.
-            - Speak to the user in the user's own language.
-
-            # Pack: auto
-
-            A small pack whose drafts are accepted beforehand.
-
-            # Skills
-
-            - draft: Writes a chapter. (accepted without asking)
-            - polish: Polishes it, when the user lets it. (accepted without asking)
-
-            # Manifest
-
-            Draft, then polish.
-            === user ===
-            # Log
-
-
-            # Now
-
-            user: A story about a lamp.
-
-            # Blackboard
-
-            Stage: play
-            用户.最新输入: accepted, 21 characters, by user
-
+            === all as before, and ===
             === assistant ===
             [calls read_blackboard {"tags":["用户.*"]}]
             === tool ===
@@ -360,108 +323,14 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
 
             === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
 
-            === system ===
-            You are the main agent of a writing session. You decide which skill works next; you write none of the text yourself.
-
-            How it works:
-            - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
-            - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-            - `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
-            - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
-            - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
-            - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
-            - When all the pack is meant to make is made and accepted, tell the user, or `finish` when they have nothing more to ask.
-            - Speak to the user in the user's own language.
-
-            # Pack: auto
-
-            A small pack whose drafts are accepted beforehand.
-
-            # Skills
-
-            - draft: Writes a chapter. (accepted without asking)
-            - polish: Polishes it, when the user lets it. (accepted without asking)
-
-            # Manifest
-
-            Draft, then polish.
-            === user ===
-            # Log
-
-
-            # Now
-
-            user: A story about a lamp.
-
-            # Blackboard
-
-            Stage: play
-            用户.最新输入: accepted, 21 characters, by user
-
-            === assistant ===
-            [calls read_blackboard {"tags":["用户.*"]}]
-            === tool ===
-            ## 用户.最新输入 (accepted, item 1)
-
-            A story about a lamp.
-
-
+            === all as before, and ===
             === assistant ===
             [calls run_worker {"workerId":"polish","reason":"Too early.","requiresApproval":false}]
             === tool ===
             error: `polish` needs chapter.confirmed, which nobody has written or accepted yet
             === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
 
-            === system ===
-            You are the main agent of a writing session. You decide which skill works next; you write none of the text yourself.
-
-            How it works:
-            - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
-            - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-            - `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
-            - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
-            - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
-            - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
-            - When all the pack is meant to make is made and accepted, tell the user, or `finish` when they have nothing more to ask.
-            - Speak to the user in the user's own language.
-
-            # Pack: auto
-
-            A small pack whose drafts are accepted beforehand.
-
-            # Skills
-
-            - draft: Writes a chapter. (accepted without asking)
-            - polish: Polishes it, when the user lets it. (accepted without asking)
-
-            # Manifest
-
-            Draft, then polish.
-            === user ===
-            # Log
-
-
-            # Now
-
-            user: A story about a lamp.
-
-            # Blackboard
-
-            Stage: play
-            用户.最新输入: accepted, 21 characters, by user
-
-            === assistant ===
-            [calls read_blackboard {"tags":["用户.*"]}]
-            === tool ===
-            ## 用户.最新输入 (accepted, item 1)
-
-            A story about a lamp.
-
-
-            === assistant ===
-            [calls run_worker {"workerId":"polish","reason":"Too early.","requiresApproval":false}]
-            === tool ===
-            error: `polish` needs chapter.confirmed, which nobody has written or accepted yet
+            === all as before, and ===
             === assistant ===
             [calls run_worker {"workerId":"draft","reason":"Now.","requiresApproval":false}]
             === tool ===
@@ -469,31 +338,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             question: Was that right?
             === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
 
-            === system ===
-            You are the main agent of a writing session. You decide which skill works next; you write none of the text yourself.
-
-            How it works:
-            - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
-            - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-            - `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
-            - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
-            - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
-            - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
-            - When all the pack is meant to make is made and accepted, tell the user, or `finish` when they have nothing more to ask.
-            - Speak to the user in the user's own language.
-
-            # Pack: auto
-
-            A small pack whose drafts are accepted beforehand.
-
-            # Skills
-
-            - draft: Writes a chapter. (accepted without asking)
-            - polish: Polishes it, when the user lets it. (accepted without asking)
-
-            # Manifest
-
-            Draft, then polish.
+            === system, as before ===
             === user ===
             # Log
 
@@ -519,54 +364,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
 
             === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
 
-            === system ===
-            You are the main agent of a writing session. You decide which skill works next; you write none of the text yourself.
-
-            How it works:
-            - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
-            - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-            - `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
-            - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
-            - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
-            - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
-            - When all the pack is meant to make is made and accepted, tell the user, or `finish` when they have nothing more to ask.
-            - Speak to the user in the user's own language.
-
-            # Pack: auto
-
-            A small pack whose drafts are accepted beforehand.
-
-            # Skills
-
-            - draft: Writes a chapter. (accepted without asking)
-            - polish: Polishes it, when the user lets it. (accepted without asking)
-
-            # Manifest
-
-            Draft, then polish.
-            === user ===
-            # Log
-
-            user: A story about a lamp.
-            agent: run draft: Now.
-            draft: handed in artifact 1 (chapter.draft: 18 characters): A beginning.
-            draft: asks: Was that right?
-            artifact 1: accepted by the pack
-            agent: There is a chapter.
-
-            # Now
-
-            user: edited notes
-            user: answered: Go on? — yes
-
-            # Blackboard
-
-            Stage: play
-            chapter.confirmed: accepted, 18 characters, by runtime
-            chapter.draft: accepted, 18 characters, by draft
-            notes: accepted, 12 characters, by user
-            用户.最新输入: accepted, 21 characters, by user
-
+            === all as before, and ===
             === assistant ===
             [calls run_worker {"workerId":"draft","reason":"Longer.","requiresApproval":false}]
             === tool ===

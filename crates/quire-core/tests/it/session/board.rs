@@ -64,7 +64,7 @@ fn a_skill_with_a_star_works_for_one_role_and_writes_only_its_tags() {
         agent   run_worker act role=B
         agent   run_worker act role=A
         worker(act role=A) submit 角色.A.行动: Steps forward.
-        agent   run_worker blind
+        agent   run_worker blind role=B
         agent   run_worker blind role=A
     ",
         expect![[r#"
@@ -78,8 +78,8 @@ fn a_skill_with_a_star_works_for_one_role_and_writes_only_its_tags() {
             running burst 4/12, agent; told: error: `act` needs 角色.B.设定, which nobody has written or accepted yet
             running burst 5/12, worker act (A)
             running burst 5/12, agent; 角色.A.行动 written; told: artifact 2 accepted (角色.A.行动: 14 characters):
-            running burst 6/12, worker blind
-            line 13 is not asked for: blind is at work
+            running burst 6/12, agent; told: error: `blind` reviews what `act` makes, and there is nothing to review yet
+            running burst 7/12, worker blind (A)
         "#]],
     );
 }

@@ -49,8 +49,8 @@ fn play_begins_when_everything_it_needs_is_accepted() {
             running burst 0/12, agent; 用户.最新输入 written
             running burst 1/12, agent; told: error: `echo` does not run in this stage; these do: turn
             running burst 2/12, agent; told: error: the session is in play already
-            running burst 3/12, agent; told: - turn: Plays a turn. ⏎   reads: 世界.设定, 角色.确认稿, 用户.最新输入, 回合.确认稿 ⏎   writes: 回合.草稿 ⏎   missing: 角色.确认稿
-            running burst 4/12, agent; told: error: `turn` needs 角色.确认稿, which nobody has written or accepted yet
+            running burst 3/12, agent; told: - turn: Plays a turn. ⏎   reads: 世界.设定, 角色.确认稿, 用户.最新输入, 回合.确认稿 ⏎   writes: 回合.草稿
+            running burst 4/12, worker turn
         "#]],
     );
 }

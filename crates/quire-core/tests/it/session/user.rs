@@ -658,7 +658,7 @@ fn the_user_writes_cells_and_hands_them_back() {
             refused: `变量.表`: the table has no cell `mp`
             running burst 0/12, agent; 用户.最新输入 written
             running burst 1/12, worker count
-            running burst 1/12, agent; 变量.表 written; told: artifact 1 accepted (变量.表: 64 characters):  ⏎ not written: 变量.表: `hp` belongs to the user and stays 7 (rev 1); told: artifact 1 ⏎ not written: 变量.表: `hp` belongs to the user and stays 7 (rev 1)
+            running burst 1/12, agent; 变量.表 written; told: artifact 1 accepted (变量.表: 64 characters):  ⏎ not written: 变量.表: `hp` belongs to the user and stays 7 (rev 1)
             waiting_user input: Counted.
             refused: `变量.表`: cell `hp` is at revision 1 with value 7, not at 2; look at it again and name 1
             waiting_user input: Counted.; 变量.表 written
@@ -667,7 +667,7 @@ fn the_user_writes_cells_and_hands_them_back() {
             refused: `notes` is not a table; edit it with edit_item
             running burst 0/12, agent; 用户.最新输入 written
             running burst 1/12, worker count
-            running burst 1/12, agent; 变量.表 written; told: artifact 2 accepted (变量.表: 46 characters):  ⏎ not written: 变量.表: `hp` was written since: it is 7 (rev 2), not rev 1; told: artifact 2 ⏎ not written: 变量.表: `hp` was written since: it is 7 (rev 2), not rev 1
+            running burst 1/12, agent; 变量.表 written; told: artifact 2 accepted (变量.表: 46 characters):  ⏎ not written: 变量.表: `hp` was written since: it is 7 (rev 2), not rev 1
             running burst 2/12, worker count
             running burst 2/12, agent; 变量.表 written; told: artifact 3 accepted (变量.表: 46 characters):
             running burst 3/12, agent; told: ## 变量.表 (accepted, item 10) ⏎  ⏎ {"rows":[{"key":"hp","value":4,"rev":3,"source":"worker","editable":true},{"key":"mp","value":5,"rev":1,"source":"worker","editable":true}]}
