@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use expect_test::Expect;
 use quire_core::event::Event;
 use quire_core::ids::{RecordId, SessionId, Timestamp};
-use quire_core::journal::{self, Texts};
+use quire_core::journal::{self, Record, Texts};
 use quire_core::pack::PackFiles;
 use quire_core::session::Session;
 use quire_scenario::Scenario;
@@ -89,17 +89,7 @@ fn read_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, std::syn
 /// Writes the events as records, reads them again, and goes on from every prefix: the end is always the same session.
 pub fn assert_replays(events: &[(Timestamp, Event)], session: &Session) {
     let id = SessionId::new("play");
-    let mut stored = vec![];
-    let mut texts = Texts::new();
-    for (index, (time, event)) in events.iter().enumerate() {
-        let parent = stored.last().map(|record: &journal::StoredRecord| (record.id, record.hash.clone()));
-        let parent = parent.as_ref().map(|(id, hash)| (*id, hash));
-        let (record, named) = journal::encode(&id, parent, RecordId(index as u64 + 1), *time, event);
-        texts.extend(named);
-        stored.push(record);
-    }
-    let (records, damage) = journal::read_path(&id, &stored, &texts, RecordId(events.len() as u64));
-    assert_eq!(damage, None);
+    let records = records(events);
     assert!(Session::replay(id.clone(), &records) == *session, "the journal read again gives another session");
     for cut in (0..records.len()).step_by(records.len().div_ceil(CUTS_MAX).max(1)) {
         let mut resumed = Session::replay(id.clone(), &records[..cut]);
@@ -113,4 +103,21 @@ pub fn assert_replays(events: &[(Timestamp, Event)], session: &Session) {
         }
         assert!(resumed == *session, "stopped after record {cut} and gone on, the session is another");
     }
+}
+
+/// Writes events as the records of a session named `play`, and reads them again.
+pub fn records(events: &[(Timestamp, Event)]) -> Vec<Record> {
+    let id = SessionId::new("play");
+    let mut stored = vec![];
+    let mut texts = Texts::new();
+    for (index, (time, event)) in events.iter().enumerate() {
+        let parent = stored.last().map(|record: &journal::StoredRecord| (record.id, record.hash.clone()));
+        let parent = parent.as_ref().map(|(id, hash)| (*id, hash));
+        let (record, named) = journal::encode(&id, parent, RecordId(index as u64 + 1), *time, event);
+        texts.extend(named);
+        stored.push(record);
+    }
+    let (records, damage) = journal::read_path(&id, &stored, &texts, RecordId(events.len() as u64));
+    assert_eq!(damage, None);
+    records
 }

@@ -2,7 +2,12 @@
 
 mod agent;
 mod board;
+mod calls;
+mod canaries;
+mod matrix;
+mod packs;
 mod phases;
+mod properties;
 mod review;
 mod stages;
 mod user;
