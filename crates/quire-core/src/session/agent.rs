@@ -12,8 +12,6 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::tools::{self, AgentCall, BoundaryCall, LoopCall, RunWorker};
 use super::{Asker, CauseKind, Decision, Effect, Session, Stage, Waiting};
-use crate::artifact::ArtifactState;
-use crate::blackboard::ItemState;
 use crate::context::{ContextError, TokenCount};
 use crate::ids::{CallId, Hash, SkillId, Timestamp};
 use crate::message::{Finish, Message, Prompt, Reply, ToolCall, ToolSpec};
@@ -144,7 +142,7 @@ impl Session {
         let since = if since.is_empty() { "(nothing new)".to_owned() } else { since.join("\n") };
         let index = self.index();
         let stage = self.stage.as_str();
-        let text = format!("{log}# Now\n\n{since}\n\n# Blackboard\n\nStage: {stage}\n{index}");
+        let text = format!("{log}\n# Now\n\n{since}\n\n# Blackboard\n\nStage: {stage}\n{index}");
         Message::User { text: text.into(), stable_bytes: log.len() }
     }
 
@@ -159,7 +157,6 @@ impl Session {
             block.push_str(&line.text);
             block.push('\n');
         }
-        block.push('\n');
         block
     }
 
@@ -174,11 +171,11 @@ impl Session {
     }
 
     fn index_entry(&self, tag: &Tag) -> Option<String> {
-        let item = self.board.history(tag).rev().find(|item| counts(self.board.state(item.number)))?;
+        let item = self.board.history(tag).rev().find(|item| self.board.state(item.number).stands())?;
         if self.is_hidden(tag) {
             return Some("exists (hidden from the user)".to_owned());
         }
-        let state = state_word(self.board.state(item.number));
+        let state = self.board.state(item.number).as_str();
         let size = item.content.graphemes(true).count();
         Some(format!("{state}, {size} characters, by {}", self.source_word(&item.source)))
     }
@@ -191,8 +188,7 @@ impl Session {
     }
 
     fn agent_tools(&self) -> Vec<&'static ToolSpec> {
-        let has_design =
-            self.pack.as_ref().is_some_and(|pack| pack.skills.iter().any(|skill| skill.stage == Some(SkillStage::Design)));
+        let has_design = self.pack.as_ref().is_some_and(|pack| pack.has_design());
         tools::AGENT_TOOLS.iter().filter(|tool| has_design || tool.name != "declare_instance_ready").collect()
     }
 
@@ -229,7 +225,7 @@ impl Session {
                     calls = vec![ToolCall { id: String::new(), name, arguments: Value::Object(arguments).to_string().into() }];
                     text = "".into();
                 }
-                None if text.trim().is_empty() => return self.agent_said_nothing(reply.reasoning),
+                None if text.trim().is_empty() => return self.agent_said_nothing(),
                 None => return self.agent_asks(text, vec![]),
             }
         }
@@ -253,9 +249,8 @@ impl Session {
         }
     }
 
-    fn agent_said_nothing(&mut self, reasoning: Arc<str>) -> Vec<Effect> {
+    fn agent_said_nothing(&mut self) -> Vec<Effect> {
         // An empty assistant message is refused by many providers: the reminder alone goes on.
-        let _ = reasoning;
         self.agent.messages.push(Message::user("Your reply was empty. Call one of your tools, or say something to the user."));
         self.ask_agent()
     }
@@ -326,7 +321,7 @@ impl Session {
             None if skill.needs_role() => return Err(format!("`{}` works for a role: give its name as `roleId`", skill.id)),
             None => None,
         };
-        let missing = crate::context::required_missing(skill, role.as_ref(), self.board.at(self.revision));
+        let missing = self.required_missing(skill, role.as_ref());
         if !missing.is_empty() {
             let missing: Vec<&str> = missing.iter().map(Pattern::as_str).collect();
             return Err(format!("`{}` needs {}, which nobody has written or accepted yet", skill.id, missing.join(", ")));
@@ -356,7 +351,7 @@ impl Session {
 
     fn cross(&mut self, now: Timestamp, call: &str, boundary: Boundary) -> Vec<Effect> {
         match boundary {
-            Boundary::Run(order) => self.order_run(now, call, order),
+            Boundary::Run(order) => self.order_run(call, order),
             Boundary::Ask { assessment, questions } => self.agent_asks(assessment.into(), questions),
             Boundary::Ready(ready) => self.instance_is_ready(now, ready),
             Boundary::Finish { reason } => {
@@ -367,7 +362,7 @@ impl Session {
         }
     }
 
-    fn order_run(&mut self, now: Timestamp, call: &str, order: RunOrder) -> Vec<Effect> {
+    fn order_run(&mut self, call: &str, order: RunOrder) -> Vec<Effect> {
         let RunOrder { skill, role, reason, asks_user } = order;
         let title = super::worker::title(&skill, role.as_ref());
         self.log(format!("agent: run {title}: {}", one_line(&reason, LOG_LINE_GRAPHEMES_MAX)));
@@ -376,12 +371,12 @@ impl Session {
             self.wait(Waiting::ApproveStep(decision));
             return vec![];
         }
-        self.start_run(now, skill, role, Some(call.to_owned()))
+        self.start_run(skill, role, Some(call.to_owned()))
     }
 
     fn agent_asks(&mut self, message: Arc<str>, questions: Vec<crate::question::Question>) -> Vec<Effect> {
         self.log(format!("agent: {}", one_line(&message, LOG_LINE_GRAPHEMES_MAX)));
-        let card = self.card(questions);
+        let card = self.card(questions).map(crate::question::Card::all_optional);
         let message = Some(message).filter(|message| !message.trim().is_empty());
         self.wait(Waiting::Input { message, cause: None, card });
         vec![]
@@ -404,7 +399,7 @@ impl Session {
             let pattern = Pattern::parse(raw).map_err(|error| error.to_string())?;
             let mut is_matched = false;
             for tag in self.board.tags().filter(|tag| pattern.matches(tag)) {
-                let Some(item) = self.board.history(tag).rev().find(|item| counts(self.board.state(item.number))) else {
+                let Some(item) = self.board.history(tag).rev().find(|item| self.board.state(item.number).stands()) else {
                     continue;
                 };
                 is_matched = true;
@@ -416,7 +411,7 @@ impl Session {
                     result.push_str(&format!("## {tag} (exists, hidden)\n\n"));
                     continue;
                 }
-                let state = state_word(self.board.state(item.number));
+                let state = self.board.state(item.number).as_str();
                 result.push_str(&format!("## {tag} ({state}, item {})\n\n{}\n\n", item.number, item.content));
             }
             if !is_matched {
@@ -434,10 +429,9 @@ impl Session {
     }
 
     fn list_workers(&self) -> String {
-        let view = self.board.at(self.revision);
         let join = |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(", ");
         let describe = |skill: &&Skill| {
-            let missing = crate::context::required_missing(skill, None, view);
+            let missing = self.required_missing(skill, None);
             let mut text = format!(
                 "- {}: {}\n  reads: {}\n  writes: {}\n",
                 skill.id,
@@ -461,7 +455,8 @@ impl Session {
         let describe = |artifact: &crate::artifact::Artifact| {
             let tags: Vec<&str> = artifact.items.keys().map(Tag::as_str).collect();
             let title = super::worker::title(&artifact.skill, artifact.role.as_ref());
-            format!("- {}: {title}, {}, {}: {}\n", artifact.id, artifact.state.as_str(), tags.join(", "), artifact.summary)
+            let summary = self.summary_told(&artifact.items, &artifact.summary);
+            format!("- {}: {title}, {}, {}: {summary}\n", artifact.id, artifact.state.as_str(), tags.join(", "))
         };
         let list: String = self.artifacts.iter().map(describe).collect();
         if list.is_empty() { "nothing has been handed in yet".to_owned() } else { list }
@@ -533,19 +528,6 @@ pub(super) fn name_calls(calls: &mut [ToolCall], messages: &[Message], round: Ca
     }
 }
 
-fn counts(state: ItemState) -> bool {
-    matches!(state, ItemState::Accepted | ItemState::Drafted)
-}
-
-pub(super) fn state_word(state: ItemState) -> &'static str {
-    match state {
-        ItemState::Drafted => "drafted",
-        ItemState::Accepted => "accepted",
-        ItemState::Rejected => "rejected",
-        ItemState::Superseded => "superseded",
-    }
-}
-
 /// Cuts words at a grapheme border and puts them on one line.
 pub(super) fn one_line(words: &str, graphemes_max: usize) -> String {
     shorten(words.trim(), graphemes_max).replace(['\r', '\n'], " ")
@@ -602,17 +584,4 @@ fn collapsed(entries: &[(&Tag, String)]) -> String {
         lines.push_str(&format!("… and {} more prefixes\n", total - INDEX_LINES_MAX));
     }
     lines
-}
-
-impl ArtifactState {
-    /// The state's name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Drafted => "drafted",
-            Self::Accepted => "accepted",
-            Self::RevisionRequested => "revision_requested",
-            Self::Rejected => "rejected",
-            Self::Superseded => "superseded",
-        }
-    }
 }
