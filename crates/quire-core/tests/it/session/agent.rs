@@ -477,13 +477,13 @@ fn the_agent_learns_of_hidden_texts_only_that_they_exist_until_they_are_revealed
         running burst 1/12, agent; secret.draft written; secret.confirmed written; told: artifact 1 accepted (secret.draft: hidden): (hidden)
         running burst 2/12, agent; told: ## secret.confirmed (exists, hidden) ⏎  ⏎ ## secret.draft (exists, hidden); told: - 1: plot, accepted, secret.draft: (hidden)
         running burst 3/12, worker check
-        running burst 3/12, agent; told: artifact 2 was sent back by its checks: 1 checks do not hold of a hidden text. Run the skill again to have it mended.
+        running burst 3/12, agent; told: artifact 2 was sent back by its checks: a check does not hold of `secret.checked`, which is hidden. Run the skill again to have it mended.
         running burst 4/12, worker clue
         running burst 4/12, agent; clue.draft written; clue.confirmed written; told: artifact 3 accepted (clue.draft: 8 characters):
         waiting_user input: There is a clue.
         refused: `secret.confirmed` is hidden from you; reveal it first
         running burst 0/12, agent; 用户.最新输入 written
-        running burst 1/12, agent; told: - 1: plot, accepted, secret.draft: (hidden) ⏎ - 2: check, revision_requested, secret.checked: (hidden) ⏎ - 3: clue, accepted, clue.draft:
+        running burst 1/12, agent; told: - 1: plot, accepted, secret.draft: (hidden) ⏎ - 2: check, revision_requested, secret.checked:  ⏎ - 3: clue, accepted, clue.draft:
         waiting_user input: Go on?
         waiting_user input: Go on?
         running burst 0/12, agent; 用户.最新输入 written
