@@ -78,7 +78,7 @@ impl Hand {
 
     /// Returns the call under way.
     pub fn call(&self) -> CallId {
-        self.session.phase().asking().expect("something runs").call
+        self.session.phase().asking().expect("a model is asked").call
     }
 
     /// Journals an attempt of a call.
@@ -94,7 +94,7 @@ impl Hand {
     /// # Errors
     /// The refusal.
     pub fn replies(&mut self, reply: Reply) -> Result<Vec<Effect>, Refusal> {
-        let running = self.session.phase().asking().expect("something runs").clone();
+        let running = self.session.phase().asking().expect("a model is asked").clone();
         self.asks(running.call, running.attempts + 1)?;
         self.happens(Event::ModelReplied { call: running.call, reply })
     }

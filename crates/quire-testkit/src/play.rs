@@ -19,7 +19,7 @@ use quire_scenario::perform::{Estimate, Performance, perform, prompt_text};
 use crate::transcript;
 
 /// So many prefixes of a journal are gone on from; of a longer one, evenly spread ones.
-const CUTS_MAX: usize = 64;
+const CUTS_MAX: usize = 24;
 
 /// Plays a scenario and compares what is told.
 pub fn check(scenario: &str, expected: Expect) {

@@ -12,10 +12,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::tools::{self, AgentCall, BoundaryCall, LoopCall, RunWorker};
 use super::{Asker, CauseKind, Decision, Effect, Session, Stage, Waiting};
+use crate::artifact::Artifact;
+use crate::blackboard::Source;
 use crate::context::{ContextError, TokenCount};
 use crate::ids::{CallId, Hash, SkillId, Timestamp};
 use crate::message::{Finish, Message, Prompt, Reply, ToolCall, ToolSpec};
 use crate::pack::{Acceptance, Pack, Skill, SkillStage};
+use crate::question::{Card, Question};
 use crate::reply;
 use crate::tag::{Pattern, RoleId, Tag};
 
@@ -52,6 +55,8 @@ pub(super) struct Agent {
     log: Vec<LogLine>,
     /// Lines the agent has been told of, in the log or in a message.
     told: usize,
+    /// Lines the log held above the burst's opening: what stands below is lost on the agent until it replies.
+    opened_at: usize,
     /// The burst's messages, from its opening.
     messages: Vec<Message>,
     /// Calls of this burst and how often each was made.
@@ -101,7 +106,13 @@ impl Session {
         self.agent.repeats.clear();
         match messages {
             Messages::GoOn => {}
-            Messages::Anew => self.agent.messages.clear(),
+            Messages::Anew => {
+                let is_opening_read = self.agent.messages.iter().any(|message| matches!(message, Message::Assistant { .. }));
+                if !self.agent.messages.is_empty() && !is_opening_read {
+                    self.agent.told = self.agent.opened_at;
+                }
+                self.agent.messages.clear();
+            }
         }
     }
 
@@ -123,7 +134,8 @@ impl Session {
         let untold = &self.agent.log[self.agent.told..];
         if self.agent.messages.is_empty() {
             let first_news = untold.iter().position(|line| line.is_news).unwrap_or(untold.len());
-            let opening = self.opening(self.agent.told + first_news);
+            self.agent.opened_at = self.agent.told + first_news;
+            let opening = self.opening(self.agent.opened_at);
             self.agent.messages.push(opening);
         } else {
             let news: Vec<&str> = untold.iter().filter(|line| line.is_news).map(LogLine::shown).collect();
@@ -180,10 +192,10 @@ impl Session {
         Some(format!("{state}, {size} characters, by {}", self.source_word(&item.source)))
     }
 
-    pub(super) fn source_word(&self, source: &crate::blackboard::Source) -> String {
+    pub(super) fn source_word(&self, source: &Source) -> String {
         match source {
-            crate::blackboard::Source::Run(run) => self.run(*run).title(),
-            crate::blackboard::Source::User | crate::blackboard::Source::Runtime => source.to_string(),
+            Source::Run(run) => self.run(*run).title(),
+            Source::User | Source::Runtime => source.to_string(),
         }
     }
 
@@ -226,7 +238,11 @@ impl Session {
                     text = "".into();
                 }
                 None if text.trim().is_empty() => return self.agent_said_nothing(),
-                None => return self.agent_asks(text, vec![]),
+                None => {
+                    let said = Message::Assistant { text: text.clone(), reasoning: reply.reasoning, calls: vec![] };
+                    self.agent.messages.push(said);
+                    return self.agent_asks(text, vec![]);
+                }
             }
         }
         // Loop calls first, then the boundary: so the answers stand in the calls' order.
@@ -374,9 +390,9 @@ impl Session {
         self.start_run(skill, role, Some(call.to_owned()))
     }
 
-    fn agent_asks(&mut self, message: Arc<str>, questions: Vec<crate::question::Question>) -> Vec<Effect> {
+    fn agent_asks(&mut self, message: Arc<str>, questions: Vec<Question>) -> Vec<Effect> {
         self.log(format!("agent: {}", one_line(&message, LOG_LINE_GRAPHEMES_MAX)));
-        let card = self.card(questions).map(crate::question::Card::all_optional);
+        let card = self.card(questions).map(Card::all_optional);
         let message = Some(message).filter(|message| !message.trim().is_empty());
         self.wait(Waiting::Input { message, cause: None, card });
         vec![]
@@ -452,7 +468,7 @@ impl Session {
     }
 
     fn list_artifacts(&self) -> String {
-        let describe = |artifact: &crate::artifact::Artifact| {
+        let describe = |artifact: &Artifact| {
             let tags: Vec<&str> = artifact.items.keys().map(Tag::as_str).collect();
             let title = super::worker::title(&artifact.skill, artifact.role.as_ref());
             let summary = self.summary_told(&artifact.items, &artifact.summary);
@@ -478,7 +494,7 @@ enum AgentOutcome {
 /// A boundary call that may be crossed.
 enum Boundary {
     Run(RunOrder),
-    Ask { assessment: String, questions: Vec<crate::question::Question> },
+    Ask { assessment: String, questions: Vec<Question> },
     Ready(super::stage::Ready),
     Finish { reason: String },
 }

@@ -13,7 +13,7 @@ use crate::artifact::{Artifact, ArtifactState, Verdict};
 use crate::blackboard::{ItemState, Source};
 use crate::check;
 use crate::context::{Note, NoteSource};
-use crate::ids::{ArtifactId, ItemNumber, RunId, SkillId, Timestamp};
+use crate::ids::{ArtifactId, ItemNumber, Revision, RunId, SkillId, Timestamp};
 use crate::pack::{Rule, Skill};
 use crate::question::Question;
 use crate::table::{Patch, Table};
@@ -127,14 +127,10 @@ impl Session {
         items.iter().map(size).collect::<Vec<_>>().join(", ")
     }
 
-    /// Says whether the words about an artifact would tell of a hidden text.
-    pub(super) fn tells_hidden(&self, items: &BTreeMap<Tag, ItemNumber>) -> bool {
-        items.keys().any(|tag| self.is_hidden(tag))
-    }
-
-    /// Returns what the worker says of an artifact, unless that would tell of a hidden text.
+    /// Returns what the worker says of an artifact, unless that might tell of a hidden text.
     pub(super) fn summary_told<'a>(&self, items: &BTreeMap<Tag, ItemNumber>, summary: &'a str) -> &'a str {
-        if self.tells_hidden(items) { "(hidden)" } else { summary }
+        let may_tell = items.keys().any(|tag| self.is_hidden(tag)) && !summary.is_empty();
+        if may_tell { "(hidden)" } else { summary }
     }
 
     /// Holds an artifact's present texts against its skill's checks, and reads a review's verdict.
@@ -228,7 +224,7 @@ impl Session {
         (table, item.map(|item| item.number))
     }
 
-    fn table_at(&self, tag: &Tag, at: crate::ids::Revision) -> Table {
+    fn table_at(&self, tag: &Tag, at: Revision) -> Table {
         let view = self.board.at(at);
         let item = self.board.history(tag).rev().find(|item| view.state(item) == Some(ItemState::Accepted));
         Table::read(item.map(|item| item.content.as_ref())).unwrap_or_default()
@@ -247,7 +243,7 @@ impl Session {
         let words: Vec<String> = artifact.items.values().map(|number| self.board.item(*number).content.to_string()).collect();
         match verdict {
             Verdict::Pass => {
-                self.log(format!("{skill}: pass"));
+                self.tell(format!("{skill}: pass"));
                 self.work_of(reviewed).reviews_failed = 0;
                 self.ask_agent()
             }
@@ -276,10 +272,13 @@ impl Session {
         work.notes.extend(failed.iter().map(|check| Note { from: NoteSource::Check, text: check.as_str().into() }));
         work.checks_failed += 1;
         let is_third = work.checks_failed >= FAILS_IN_A_ROW_MAX;
-        let sentences = match self.tells_hidden(&self.artifact(id).items) {
-            true => format!("{} checks do not hold of a hidden text", failed.len()),
-            false => failed.join("; "),
+        let hidden: Vec<&Tag> = self.artifact(id).items.keys().filter(|tag| self.is_hidden(tag)).collect();
+        // A sentence may quote what it is about.
+        let told = |sentence: &String| match hidden.iter().find(|tag| sentence.contains(tag.as_str())) {
+            Some(tag) => format!("a check does not hold of `{tag}`, which is hidden"),
+            None => sentence.clone(),
         };
+        let sentences = failed.iter().map(told).collect::<Vec<_>>().join("; ");
         self.log(format!("artifact {id}: sent back by its checks: {}", one_line(&sentences, 160)));
         if is_third {
             self.wait(Waiting::Revision { artifact: id, cause: None });

@@ -91,20 +91,12 @@ impl Session {
 
     fn read_list(&self, pack: &Pack, missing: &mut Vec<String>) -> Instance {
         let tag = &pack.run_skill_list;
-        let confirmed: Vec<Tag> =
-            ["确认稿", "confirmed"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok()).collect();
-        let item = [tag].into_iter().chain(&confirmed).find_map(|tag| self.board.accepted(tag));
-        let Some(item) = item else {
-            let drafts = ["草稿", "draft"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok());
-            let names: Vec<Tag> = [tag.clone()].into_iter().chain(confirmed).chain(drafts).collect();
-            let writes = |skill: &Skill| skill.output_tags.iter().any(|output| names.iter().any(|name| output.matches(name)));
-            match pack.skills.iter().find(|skill| writes(skill)) {
-                Some(writer) => missing.push(format!("`{tag}` is not accepted; `{}` makes it", writer.id)),
-                None => {
-                    let open = pack.instance_ready.iter().filter(|tag| self.board.accepted(tag).is_none());
-                    missing.extend(open.map(|tag| format!("`{tag}` is not accepted")));
-                }
-            }
+        let with = |last: &str| Tag::parse(&format!("{tag}.{last}")).ok();
+        let facts: Vec<Tag> = [Some(tag.clone()), with("确认稿"), with("confirmed")].into_iter().flatten().collect();
+        let Some(item) = facts.iter().find_map(|tag| self.board.accepted(tag)) else {
+            let drafts = [with("草稿"), with("draft")].into_iter().flatten();
+            let names: Vec<Tag> = facts.iter().cloned().chain(drafts).collect();
+            self.without_list(pack, &names, missing);
             return Instance::default();
         };
         let list = reply::find_json(&item.content).ok_or("it holds no JSON".to_owned());
@@ -114,6 +106,18 @@ impl Session {
             Err(error) => {
                 missing.push(format!("`{tag}` cannot be read: {error}; it holds {{\"runSkills\": [id], \"contextProfile\": {{id: {{\"variant\": name}}}}}}"));
                 Instance::default()
+            }
+        }
+    }
+
+    /// Says what is missing where there is no list: the list, or the tags that stand for it in a pack without one.
+    fn without_list(&self, pack: &Pack, names: &[Tag], missing: &mut Vec<String>) {
+        let writes = |skill: &&Skill| skill.output_tags.iter().any(|output| names.iter().any(|name| output.matches(name)));
+        match pack.skills.iter().find(writes) {
+            Some(writer) => missing.push(format!("`{}` is not accepted; `{}` makes it", pack.run_skill_list, writer.id)),
+            None => {
+                let open = pack.instance_ready.iter().filter(|tag| self.board.accepted(tag).is_none());
+                missing.extend(open.map(|tag| format!("`{tag}` is not accepted")));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the user does. Which action is heard when is [`Phase::hears`]'s to say; here stands what follows.
+//! What the user does. Which action is heard when is said by [`Phase::hears`] and [`Session::hears`]; here stands what follows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::agent::Messages;
-use super::{Asker, CauseKind, Effect, Heard, LATEST_INPUT, Phase, RunState, Session, Stage, Waiting};
+use super::{Asker, CauseKind, Effect, Heard, LATEST_INPUT, Phase, Refusal, RunState, Session, Stage, Waiting};
 use crate::artifact::ArtifactState;
 use crate::blackboard::{ItemState, Source};
 use crate::event::{Action, Budget, Target};
 use crate::ids::{ArtifactId, CardId, ItemNumber, Timestamp};
 use crate::pack::{IntakeField, PackFiles};
 use crate::question::{Answer, Card};
+use crate::table::{CellError, Table};
 use crate::tag::Tag;
 
 /// The intake's fields and what the user has said to them.
@@ -427,12 +428,7 @@ impl Session {
         }
     }
 
-    fn edited_cell(
-        &mut self,
-        now: Timestamp,
-        tag: &Tag,
-        edit: impl FnOnce(&mut crate::table::Table) -> Result<(), crate::table::CellError>,
-    ) -> Heard {
+    fn edited_cell(&mut self, now: Timestamp, tag: &Tag, edit: impl FnOnce(&mut Table) -> Result<(), CellError>) -> Heard {
         if !self.pack.as_ref().is_some_and(|pack| pack.is_table(tag)) {
             return Err(self.refuse(format!("`{tag}` is not a table; edit it with edit_item")));
         }
@@ -470,20 +466,20 @@ impl Session {
         self.phase.waiting().expect("heard only in waiting_user")
     }
 
-    fn pending_artifact(&self, named: &Target) -> Result<ArtifactId, super::Refusal> {
+    fn pending_artifact(&self, named: &Target) -> Result<ArtifactId, Refusal> {
         let id = self.waiting().artifact().expect("heard only where an artifact waits");
         self.check_named(named, "artifact", id.0)?;
         Ok(id)
     }
 
-    fn pending_card(&self, named: &Target) -> Result<Card, super::Refusal> {
+    fn pending_card(&self, named: &Target) -> Result<Card, Refusal> {
         let card = self.waiting().card().cloned().expect("heard only where a card is open");
         let CardId(id) = card.id;
         self.check_named(named, "card", id)?;
         Ok(card)
     }
 
-    fn check_named(&self, named: &Target, what: &str, pending: u64) -> Result<(), super::Refusal> {
+    fn check_named(&self, named: &Target, what: &str, pending: u64) -> Result<(), Refusal> {
         match named {
             Some(named) if *named != pending.to_string() => {
                 Err(self.refuse(format!("{what} {named} is not the pending one; {what} {pending} is")))

@@ -10,6 +10,7 @@ use super::agent::{name_calls, one_line};
 use super::review::Work;
 use super::tools::{self, WorkerCall};
 use super::{Asker, Cause, CauseKind, Effect, Session, Waiting};
+use crate::artifact::{Artifact, ArtifactState};
 use crate::context::{self, Assembly, Context, ContextError, Note, RunInput, TokenCount};
 use crate::event::ModelAsked;
 use crate::ids::{ArtifactId, Hash, ItemNumber, Revision, RunId, SkillId, Timestamp};
@@ -425,9 +426,9 @@ enum Meant {
 
 impl Work {
     /// Returns the artifact the next run has to mend.
-    fn to_mend(&self, artifacts: &[crate::artifact::Artifact]) -> Option<ArtifactId> {
+    fn to_mend(&self, artifacts: &[Artifact]) -> Option<ArtifactId> {
         let artifact = self.artifact?;
-        let is_sent_back = artifacts[artifact.0 as usize - 1].state == crate::artifact::ArtifactState::RevisionRequested;
+        let is_sent_back = artifacts[artifact.0 as usize - 1].state == ArtifactState::RevisionRequested;
         (is_sent_back || !self.notes.is_empty()).then_some(artifact)
     }
 }

@@ -477,17 +477,46 @@ fn the_agent_learns_of_hidden_texts_only_that_they_exist_until_they_are_revealed
         running burst 1/12, agent; secret.draft written; secret.confirmed written; told: artifact 1 accepted (secret.draft: hidden): (hidden)
         running burst 2/12, agent; told: ## secret.confirmed (exists, hidden) ⏎  ⏎ ## secret.draft (exists, hidden); told: - 1: plot, accepted, secret.draft: (hidden)
         running burst 3/12, worker check
-        running burst 3/12, agent; told: artifact 2 was sent back by its checks: 1 checks do not hold of a hidden text. Run the skill again to have it mended.
+        running burst 3/12, agent; told: artifact 2 was sent back by its checks: a check does not hold of `secret.checked`, which is hidden. Run the skill again to have it mended.
         running burst 4/12, worker clue
         running burst 4/12, agent; clue.draft written; clue.confirmed written; told: artifact 3 accepted (clue.draft: 8 characters):
         waiting_user input: There is a clue.
         refused: `secret.confirmed` is hidden from you; reveal it first
         running burst 0/12, agent; 用户.最新输入 written
-        running burst 1/12, agent; told: - 1: plot, accepted, secret.draft: (hidden) ⏎ - 2: check, revision_requested, secret.checked: (hidden) ⏎ - 3: clue, accepted, clue.draft:
+        running burst 1/12, agent; told: - 1: plot, accepted, secret.draft: (hidden) ⏎ - 2: check, revision_requested, secret.checked:  ⏎ - 3: clue, accepted, clue.draft:
         waiting_user input: Go on?
         waiting_user input: Go on?
         running burst 0/12, agent; 用户.最新输入 written
         running burst 1/12, agent; told: ## secret.confirmed (accepted, item 3) ⏎  ⏎ THE BUTLER
         done
     "#]].assert_eq(&play.text());
+}
+
+#[test]
+fn what_the_user_said_is_told_whole_even_if_the_agent_failed_before_it_could_read_it() {
+    let words = "word ".repeat(60);
+    let play = play(&format!(
+        "
+        pack    novel
+        user    First {words}END-OF-FIRST
+        agent   fails network: Dead.
+        user    Second.
+        agent   text: I see.
+        user    Third.
+        agent   list_artifacts
+    "
+    ));
+    let opening = |index: usize| play.prompts[index].text.split("# Now").nth(1).expect("an opening");
+    assert!(opening(1).contains("END-OF-FIRST") && opening(1).contains("Second."));
+    assert!(!opening(2).contains("END-OF-FIRST") && !opening(2).contains("Second."));
+}
+
+#[test]
+fn what_is_hidden_shows_when_the_session_is_done_where_the_pack_says_so() {
+    let play = play("pack hidden\nuser A murder.\nagent run_worker plot\nworker submit secret.draft: THE BUTLER");
+    let secret = quire_core::tag::Tag::parse("secret.draft").expect("a tag");
+    assert!(play.session.is_hidden(&secret));
+    let mut done = quire_testkit::hand::Hand { session: play.session, events: play.events };
+    done.user(quire_core::event::Action::Finish).expect("finish is heard");
+    assert!(!done.session.is_hidden(&secret));
 }

@@ -50,6 +50,12 @@ const PLACES: [(&str, &str); 20] = [
 #[test]
 fn every_action_in_every_phase_and_reason() {
     let mut places: Vec<(&str, Hand)> = vec![("waiting: skill_selection", Hand::start(None))];
+    let mut in_play = Hand::after(
+        "pack dice\nuser Go.\nagent run_worker set\nworker submit world.draft: A hut.\nuser accept\nagent declare_instance_ready",
+    );
+    in_play.says("I knock.").expect("words are heard");
+    assert_eq!(in_play.session.pending(), "chance is at work");
+    places.push(("running: chance", in_play));
     places.extend(PLACES.iter().map(|(name, play)| (*name, Hand::after(play))));
     let mut broken = Hand::start(Some("novel"));
     broken.session.close(&Damage::Empty);

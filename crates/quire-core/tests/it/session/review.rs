@@ -325,7 +325,7 @@ fn the_third_failing_review_in_a_row_asks_the_user_and_counts_start_anew() {
             running burst 3/12, worker critic
             running burst 3/12, agent; critique.draft written; critique.confirmed written; told: artifact 3 accepted (critique.draft: 13 characters):; told: critic: fail: the next run of draft mends artifact 1
             running burst 4/12, worker critic
-            running burst 4/12, agent; critique.draft written; critique.confirmed written; told: artifact 4 accepted (critique.draft: 13 characters):
+            running burst 4/12, agent; critique.draft written; critique.confirmed written; told: artifact 4 accepted (critique.draft: 13 characters):; told: critic: pass
             running burst 5/12, worker critic
             running burst 5/12, agent; critique.draft written; critique.confirmed written; told: artifact 5 accepted (critique.draft: 13 characters):; told: critic: fail: the next run of draft mends artifact 1
             running burst 6/12, worker critic
@@ -450,7 +450,7 @@ fn a_review_without_a_verdict_fails_its_checks() {
             running burst 2/12, worker strict
             running burst 2/12, agent; told: artifact 2 was sent back by its checks: no text begins with a line `verdict: pass` or `verdict: fail`. Run the skill again to have it mended.
             running burst 3/12, worker strict
-            running burst 3/12, agent; strictness.draft written; strictness.confirmed written; told: artifact 3 accepted (strictness.draft: 13 characters):
+            running burst 3/12, agent; strictness.draft written; strictness.confirmed written; told: artifact 3 accepted (strictness.draft: 13 characters):; told: strict: pass
             running burst 4/12, worker critic
             running burst 4/12, agent; critique.draft written; critique.confirmed written; told: artifact 4 accepted (critique.draft: 5 characters):
         "#]],

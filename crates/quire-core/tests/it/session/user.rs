@@ -501,13 +501,10 @@ fn a_budget_stops_the_work_and_retry_is_heard_once_it_is_raised() {
         worker  submit chapter.draft: One, two.
         user    set_budget time_ms=1
         user    accept
-        user    set_budget
-                rounds=9
+        user    set_budget rounds=9
         user    finish
         user    set_budget rounds=9
-    "
-        .replace("set_budget\n                rounds=9", "set_budget rounds=9")
-        .as_str(),
+    ",
         expect![[r#"
             waiting_user input: What shall it be about?
             running burst 0/12, agent; 用户.最新输入 written; user.brief written

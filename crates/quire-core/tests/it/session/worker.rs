@@ -194,13 +194,13 @@ fn a_run_that_never_hands_in_fails_after_its_rounds() {
 #[test]
 fn a_rerun_gets_its_own_draft_all_notes_and_all_answers() {
     check_prompts(
-        "
+        r#"
         pack    novel
         user    A story.
         agent   run_worker draft
         worker  ask_user
                 ? Who is it?
-        user    answer q1=A widow
+        user    answer q1="A widow"
         worker  submit
                 + chapter.draft: One.
                 + notes.draft: A note.
@@ -212,14 +212,11 @@ fn a_rerun_gets_its_own_draft_all_notes_and_all_answers() {
         user    reject: The end is missing.
         worker  ask_user
                 ? Which end?
-        user    answer q1=A sad one
+        user    answer q1="A sad one"
         worker  submit chapter.draft: One, two, end.
         user    reject: Sadder.
         worker  fails network: The line is dead.
-    "
-        .replace("q1=A widow", "q1=\"A widow\"")
-        .replace("q1=A sad one", "q1=\"A sad one\"")
-        .as_str(),
+    "#,
         "draft",
         expect![[r#"
             === system ===
