@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+#[macro_use]
+mod out;
+
 mod cli;
 mod models;
 mod options;

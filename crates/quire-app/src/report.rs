@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use quire_core::diagnostic::Diagnostic;
 use quire_core::pack::PackFiles;
-use quire_core::session::Refusal;
+use quire_core::session::{Refusal, Session, Verb};
 use quire_runtime::driver::StartError;
 use quire_runtime::ports::StoreError;
 use serde_json::{Value, json};
@@ -73,6 +73,12 @@ fn words_of(error: &anyhow::Error) -> String {
         }
     }
     words.join(": ")
+}
+
+/// Makes the refusal of something that the session need not be asked about.
+pub fn refused(session: &Session, message: String) -> Refusal {
+    let heard = Verb::ALL.iter().filter(|verb| session.phase().hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
+    Refusal { message, pending: session.pending(), heard }
 }
 
 /// Tells a refusal on stderr.

@@ -25,7 +25,9 @@ pub fn reply(request: &Value) -> FakeReply {
     let writes = |tag: &str| text.contains(&format!("`{tag}`"));
     if is_agent(request) {
         match () {
-            () if text.contains("final.confirmed: accepted") => FakeReply::call("ask_user", &json!({"assessment": "All is done."})),
+            () if text.contains("final.confirmed: accepted") => {
+                FakeReply::call("ask_user", &json!({"assessment": "All is done."}))
+            }
             () if text.contains("text.confirmed: accepted") => run("polish", "The text stands."),
             () => run("write", "Nothing is written yet."),
         }
