@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// Writing with many agents, governed by you.
 #[derive(Debug, Parser)]
-#[command(name = "quire", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "quire", version, max_term_width = 100)]
 pub struct Options {
     /// Print one JSON object on stdout instead of words.
     #[arg(long, global = true)]

@@ -178,6 +178,9 @@ pub fn demo_scenario() -> String {
 
 /// Reads a pack's folder.
 pub fn read_folder(folder: &Path) -> Result<Found> {
+    if !folder.is_dir() {
+        bail!("there is no folder {}; name a pack's folder, the one that holds its `orchestrator.md`", folder.display());
+    }
     let mut found = Found { files: PackFiles::default(), diagnostics: vec![] };
     read_below(folder, folder, &mut found).with_context(|| format!("the pack in {} cannot be read", folder.display()))?;
     Ok(found)

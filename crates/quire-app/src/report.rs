@@ -31,6 +31,12 @@ pub struct Usage(pub String);
 #[error("{0}")]
 pub struct Unknown(pub String);
 
+/// Lists the commands, for one who names none.
+pub fn commands(mut command: clap::Command) -> ExitCode {
+    eprintln!("{}", command.render_help());
+    ExitCode::from(USAGE)
+}
+
 /// Tells what is wrong with the command line; help and version are no faults.
 pub fn usage(error: &clap::Error) -> ExitCode {
     // Nobody is left to tell when even this cannot be printed.
@@ -83,10 +89,29 @@ pub fn refused(session: &Session, message: String) -> Refusal {
 
 /// Tells a refusal on stderr.
 pub fn refusal(refusal: &Refusal) {
-    eprintln!("quire: refused: {}", refusal.message);
+    // The session speaks of actions as the wire does; here they are commands.
+    let message = match refusal.message.strip_suffix("` is not heard now").and_then(|start| start.strip_prefix('`')) {
+        Some(verb) => format!("`{}` is not heard now", command_of(verb)),
+        None => refusal.message.clone(),
+    };
+    eprintln!("quire: refused: {message}");
     eprintln!("  pending: {}", refusal.pending);
     if !refusal.heard.is_empty() {
-        eprintln!("  heard now: {}", refusal.heard.join(", "));
+        let mut commands: Vec<String> = refusal.heard.iter().map(|verb| command_of(verb)).collect();
+        commands.dedup();
+        eprintln!("  heard now: {}", commands.join(", "));
+    }
+}
+
+/// Returns the command that an action is typed as.
+fn command_of(verb: &str) -> String {
+    match verb {
+        "select_pack" => "select".to_owned(),
+        "submit_input" => "say".to_owned(),
+        "confirm_intake" => "confirm".to_owned(),
+        "reject_step" => "reject".to_owned(),
+        "edit_item" => "edit".to_owned(),
+        other => other.replace('_', "-"),
     }
 }
 

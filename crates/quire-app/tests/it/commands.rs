@@ -47,11 +47,13 @@ fn a_session_as_json_has_the_fixed_shape() {
         blackboard: list
         log: list
         incomplete: list
-    "#]].assert_eq(&shape(&view));
+    "#]]
+    .assert_eq(&shape(&view));
     expect![[r#"
         reason: text
         artifact: object
-    "#]].assert_eq(&shape(&view["waiting"]));
+    "#]]
+    .assert_eq(&shape(&view["waiting"]));
     expect![[r#"
         tag: text
         state: text
@@ -61,7 +63,8 @@ fn a_session_as_json_has_the_fixed_shape() {
         turn: number
         hidden: bool
         content: text
-    "#]].assert_eq(&shape(&view["blackboard"][0]));
+    "#]]
+    .assert_eq(&shape(&view["blackboard"][0]));
     assert_eq!(view["burst"], json!({"used": 1, "max": 12}));
     assert_eq!(view["waiting"]["artifact"]["texts"]["text.draft"], "The lamp was dark.");
     let board: Vec<&str> =
@@ -120,7 +123,7 @@ fn a_play_as_a_person_reads_it() {
           quire approve SESSION
           quire reject SESSION --reason "…"
         [0]
-        $ quire reject SESSION --reason Not yet.
+        $ quire reject SESSION --reason - not yet
         All is done.
 
           quire say SESSION "…"
@@ -139,7 +142,7 @@ fn a_play_as_a_person_reads_it() {
         $ quire accept SESSION
         quire: refused: `accept` is not heard now
           pending: your words are waited for
-          heard now: submit_input, set_budget, finish, edit_item, edit_cell, release_cell, upgrade_pack, reveal
+          heard now: say, set-budget, finish, edit, edit-cell, release-cell, upgrade-pack, reveal
         [3]
         $ quire finish SESSION
         ── text.draft ──
@@ -148,7 +151,7 @@ fn a_play_as_a_person_reads_it() {
         The session is done.
         [0]
         $ quire say SESSION More.
-        quire: refused: `submit_input` is not heard now
+        quire: refused: `say` is not heard now
           pending: the session is done
           heard now: reveal
         [3]
@@ -164,7 +167,8 @@ fn a_play_as_a_person_reads_it() {
 
         The session is done.
         [0]
-    "#]].assert_eq(&told.replace(&session, "SESSION"));
+    "#]]
+    .assert_eq(&told.replace(&session, "SESSION"));
 }
 
 #[test]
@@ -201,7 +205,8 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         let mut words = words.to_vec();
         words.insert(1, &session);
         let ran = desk.quire(&words).expect(3);
-        told.push_str(&format!("{}: {}", words.join(" "), ran.err));
+        let first = ran.err.lines().next().unwrap_or_default();
+        told.push_str(&format!("{}\n    {first}\n", words[2..].iter().fold(words[0].to_owned(), |line, word| line + " " + word)));
         let with_json = desk.quire(&[words.as_slice(), &["--json"]].concat()).expect(3);
         if words[0] != "context" {
             let view = with_json.json();
@@ -210,7 +215,53 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         }
     }
     assert_eq!(desk.show(&session), before);
-    expect![[""]].assert_eq(&told.replace(&session, "SESSION").replace("  pending: artifact 1 of write is under review\n", ""));
+    expect![[r#"
+        accept --artifact 2
+            quire: refused: artifact 2 is not the pending one; artifact 1 is
+        accept --artifact ünknown id
+            quire: refused: artifact ünknown id is not the pending one; artifact 1 is
+        accept --artifact 
+            quire: refused: artifact  is not the pending one; artifact 1 is
+        accept --artifact -1
+            quire: refused: artifact -1 is not the pending one; artifact 1 is
+        discard --artifact 99999999999999999999999
+            quire: refused: artifact 99999999999999999999999 is not the pending one; artifact 1 is
+        reject --artifact x --reason no
+            quire: refused: artifact x is not the pending one; artifact 1 is
+        reject --decision 1 --reason no
+            quire: refused: `reject` is not heard now
+        approve
+            quire: refused: `approve` is not heard now
+        approve --decision d1
+            quire: refused: `approve` is not heard now
+        confirm
+            quire: refused: `confirm` is not heard now
+        answer q1=A
+            quire: refused: `answer` is not heard now
+        answer q1=A --card c9
+            quire: refused: `answer` is not heard now
+        skip
+            quire: refused: `skip` is not heard now
+        skip --card 灯
+            quire: refused: `skip` is not heard now
+        retry
+            quire: refused: `retry` is not heard now
+        stop
+            quire: refused: `stop` is not heard now
+        select short-story
+            quire: refused: `select` is not heard now
+        edit-cell text.draft hp 7
+            quire: refused: `text.draft` is not a table; edit it with edit_item
+        edit state --text {}
+            quire: refused: `state` is a table; edit one cell of it with edit_cell
+        edit text.draft --base 1 --text late
+            quire: refused: `text.draft` was changed since: its newest item is 3, not 1; look at it and edit that one
+        edit text.draft --base first --text late
+            quire: refused: there is no item `first`; items have numbers, `quire show` names them
+        context 7
+            quire: there is no run `7`; the session has had 1
+    "#]]
+    .assert_eq(&told);
 }
 
 #[test]
@@ -290,8 +341,8 @@ fn what_is_not_there_and_what_is_not_understood() {
             error: unrecognized subcommand 'frobnicate'
     
          [2]
-            error: 'quire' requires a subcommand but one was not provided
-              [subcommands: demo, new, say, confirm, approve, reject, accept, discard, answer, skip, retry, stop, finish, edit, edit-cell, release-cell, select, set-budget, upgrade-pack, reveal, show, journal, context, resume, list, watch, pack, help]
+            Writing with many agents, governed by you
+    
         say [2]
             error: the following required arguments were not provided:
               <SESSION>
@@ -310,10 +361,11 @@ fn what_is_not_there_and_what_is_not_understood() {
             error: the argument '--artifact <ID>' cannot be used with '--decision <ID>'
     
         pack check /no/such/folder [1]
-            quire: the pack in /no/such/folder cannot be read: No such file or directory (os error 2)
+            quire: there is no folder /no/such/folder; name a pack's folder, the one that holds its `orchestrator.md`
         pack check PLACE/broken [1]
         pack check --json LAMP [0]
-    "#]].assert_eq(&told.replace(&session, "SESSION").replace(place, "PLACE").replace(&lamp(), "LAMP"));
+    "#]]
+    .assert_eq(&told.replace(&session, "SESSION").replace(place, "PLACE").replace(&lamp(), "LAMP"));
 }
 
 #[test]
