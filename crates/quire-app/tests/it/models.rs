@@ -133,7 +133,7 @@ async fn a_models_nonsense_is_answered_and_mended() {
         (FakeReply::call("write_story", &json!({"text": "It was a dark night."})), "write_story"),
         (FakeReply::calls([("run_worker", r#"{"workerId": "write", "reas"#)]), "cut off"),
         (FakeReply::call("run_worker", &json!({"workerId": "poet", "reason": "go", "requiresApproval": false})), "poet"),
-        (FakeReply::calls([("run_worker", run), ("ask_user", r#"{"assessment":"Or shall I?"}"#)]), "boundary"),
+        (FakeReply::calls([("run_worker", run), ("ask_user", r#"{"assessment":"Or shall I?"}"#)]), "call just one"),
     ];
     let worker = [
         (story::submit("chapter.draft", "Not mine."), "chapter.draft"),
