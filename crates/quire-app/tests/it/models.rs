@@ -8,11 +8,11 @@ use crate::story::{self, CALLS, play};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn either_family_of_variables_names_the_server() {
-    let families: [(&[(&'static str, &str)], Option<&str>, &str); 3] = [
-        (&[("QUIRE_MODEL_NAME", "mine"), ("QUIRE_MODEL_KEY", "secret-1")], Some("Bearer secret-1"), "mine"),
-        (&[("OPENAI_MODEL", "theirs"), ("OPENAI_API_KEY", "secret-2")], Some("Bearer secret-2"), "theirs"),
+    let families = [
+        (vec![("QUIRE_MODEL_NAME", "mine"), ("QUIRE_MODEL_KEY", "secret-1")], Some("Bearer secret-1"), "mine"),
+        (vec![("OPENAI_MODEL", "theirs"), ("OPENAI_API_KEY", "secret-2")], Some("Bearer secret-2"), "theirs"),
         // A server of one's own gets no key of OpenAI's.
-        (&[("QUIRE_MODEL_NAME", "mine"), ("OPENAI_API_KEY", "secret-3"), ("OPENAI_MODEL", "theirs")], None, "mine"),
+        (vec![("QUIRE_MODEL_NAME", "mine"), ("OPENAI_API_KEY", "secret-3"), ("OPENAI_MODEL", "theirs")], None, "mine"),
     ];
     for (variables, authorization, model) in families {
         let server = FakeOpenAi::start().await;

@@ -79,7 +79,7 @@ fn a_second_process_watches_to_the_end() {
         view = desk.quire(&on(&session, words)).expect(0).json();
     }
     let watched = ran(watch.wait_with_output().expect("it ends with the session")).expect(0);
-    let seen: Vec<u64> = watched.out.lines().map(|line| seq_of(line)).collect();
+    let seen: Vec<u64> = watched.out.lines().map(seq_of).collect();
     let written: Vec<u64> = desk.journal(&session).iter().map(|record| record["seq"].as_u64().expect("a number")).collect();
     assert_eq!(seen, written);
 }
