@@ -288,6 +288,7 @@ impl Driver<'_> {
             budget_tokens,
             tokenizer: O200k::NAME.to_owned(),
             assembly: ASSEMBLY,
+            fixed: prompt.fixed.clone(),
             prompt: prompt_hash(&prompt),
             prefix: prompt.prefix.clone(),
             trace,
