@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use expect_test::expect_file;
 use futures::stream;
 use proptest::prelude::*;
-use quire_adapters::providers::openai::{Interruption, read_reply};
+use quire_adapters::providers::{Interruption, openai::read_reply};
 use quire_core::message::Reply;
 use quire_runtime::ports::ModelError;
 use serde_json::{Value, json};
