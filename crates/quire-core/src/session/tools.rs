@@ -203,7 +203,8 @@ fn take_questions(arguments: &mut Map<String, Value>) -> Vec<Question> {
 
 fn check(spec: &ToolSpec, arguments: &Map<String, Value>, taken_out: Option<&str>) -> Result<(), String> {
     let mut schema: Value = serde_json::from_str(spec.parameters).expect("a tool's schema is JSON");
-    if let (Some(taken_out), Some(required)) = (taken_out, schema["required"].as_array_mut()) {
+    // Not by index: that would write a `null` where nothing is required.
+    if let (Some(taken_out), Some(required)) = (taken_out, schema.get_mut("required").and_then(Value::as_array_mut)) {
         required.retain(|name| name != taken_out);
     }
     let validator = jsonschema::validator_for(&schema).expect("a tool's schema is one");
