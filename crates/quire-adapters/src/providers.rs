@@ -1,7 +1,7 @@
 //! The models: each provider's dialect on one side, [`quire_runtime::ports::ModelProvider`] on the other.
 //!
 //! Three wires ([`openai`], [`anthropic`], [`gemini`]) share one way to reach a server and one way to read its stream; what
-//! differs is the body of a request and the meaning of a document.
+//! differs is the body of a request and the meaning of a document. Profiles ([`profile`]) say which model is reached how,
 //! [`probe`] finds out what it can do, [`tape`] records and replays, [`scripted`] plays a scenario.
 
 pub mod anthropic;
@@ -9,18 +9,19 @@ pub mod gemini;
 mod http;
 pub mod openai;
 pub mod price;
-
-
+pub mod probe;
+pub mod profile;
 mod reasoning;
 mod refusals;
 pub mod scripted;
 mod sse;
 mod stream;
-
+pub mod tape;
 mod thinking;
 mod tool_mode;
 mod transcript;
 mod want;
+mod wire;
 mod words;
 
 use std::time::Duration;

@@ -13,7 +13,8 @@ const CACHE_MARKS_MAX: usize = 4;
 pub(crate) fn streamed(completion: &Completion) -> Vec<String> {
     let Completion { text, reasoning, signature, calls, is_cut: _ } = completion;
     let usage = json!({"input_tokens": INPUT_TOKENS, "output_tokens": 1});
-    let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [], "stop_reason": null, "usage": usage});
+    let message =
+        json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [], "stop_reason": null, "usage": usage});
     let mut events = vec![json!({"type": "message_start", "message": message}), json!({"type": "ping"})];
     let mut index = 0;
     let mut block = |begun: Value, deltas: Vec<Value>| {
@@ -44,9 +45,7 @@ pub(crate) fn streamed(completion: &Completion) -> Vec<String> {
 pub(crate) fn whole(completion: &Completion) -> Value {
     let Completion { text, reasoning, signature, calls, is_cut: _ } = completion;
     let mut content = vec![];
-    content.extend(
-        (!reasoning.is_empty()).then(|| json!({"type": "thinking", "thinking": reasoning, "signature": signature})),
-    );
+    content.extend((!reasoning.is_empty()).then(|| json!({"type": "thinking", "thinking": reasoning, "signature": signature})));
     content.extend((!text.is_empty()).then(|| json!({"type": "text", "text": text})));
     content.extend(calls.iter().map(|ToolCall { id, name, arguments }| {
         let input: Value = serde_json::from_str(arguments).unwrap_or_default();

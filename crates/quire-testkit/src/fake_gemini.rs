@@ -50,7 +50,8 @@ fn check_request(request: &Value) -> Result<(), String> {
     }
     let contents = request["contents"].as_array().filter(|contents| !contents.is_empty()).ok_or("contents is not specified")?;
     check_contents(contents)?;
-    for declaration in request["tools"].as_array().into_iter().flatten().flat_map(|tool| tool["functionDeclarations"].as_array()) {
+    for declaration in request["tools"].as_array().into_iter().flatten().flat_map(|tool| tool["functionDeclarations"].as_array())
+    {
         declaration.iter().try_for_each(check_declaration)?;
     }
     Ok(())

@@ -303,13 +303,7 @@ impl Shared {
     }
 }
 
-async fn answer(
-    State(shared): State<Arc<Shared>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response<Body> {
+async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let wire = shared.wire;
     let reply = if method == Method::POST && wire.answers(uri.path()) {

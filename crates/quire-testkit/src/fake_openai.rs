@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use quire_core::message::ToolCall;
 use serde_json::{Value, json};
 
-pub use crate::fake_model::{FakeModel as FakeOpenAi, FakeReply};
 use crate::fake_model::{Completion, INPUT_TOKENS, is_name, output_tokens, pieces, require};
+pub use crate::fake_model::{FakeModel as FakeOpenAi, FakeReply};
 
 pub(crate) fn streamed(completion: &Completion) -> impl Iterator<Item = String> + use<> {
     let Completion { text, reasoning, signature: _, calls, is_cut: _ } = completion;
@@ -37,7 +37,7 @@ pub(crate) fn whole(completion: &Completion) -> Value {
         .collect();
     let mut message = json!({"role": "assistant", "content": text});
     if !reasoning.is_empty() {
-        message["reasoning_content"] = reasoning.into();
+        message["reasoning_content"] = reasoning.as_str().into();
     }
     if !calls_sent.is_empty() {
         message["tool_calls"] = calls_sent.into();

@@ -263,7 +263,8 @@ impl Server {
         }
         serde_json::from_slice(&bytes).map_err(|_| {
             let said = super::words::readable(&String::from_utf8_lossy(&bytes));
-            let message = format!("{} answered with something that is no JSON: {said}. Check the profile's base URL.", shown(url));
+            let message =
+                format!("{} answered with something that is no JSON: {said}. Check the profile's base URL.", shown(url));
             self.safe(failed(FailureKind::Setup, message, false))
         })
     }
@@ -413,8 +414,8 @@ mod tests {
     use expect_test::expect;
 
     use super::{BaseUrl, retry_after, shown};
-use reqwest::header::HeaderMap;
-use std::time::{Duration, UNIX_EPOCH};
+    use reqwest::header::HeaderMap;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn a_base_url_may_be_written_in_many_ways() {

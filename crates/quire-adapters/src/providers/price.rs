@@ -73,7 +73,8 @@ mod tests {
     fn cached_tokens_have_their_own_price_and_a_started_millionth_counts() {
         // 3, 0.30 and 15 of the currency for a million tokens.
         let price = Price { input_micros: 3_000_000, cached_micros: 300_000, output_micros: 15_000_000 };
-        let usage = |input_tokens, cached_tokens, output_tokens| Usage { input_tokens, cached_tokens, output_tokens, money_micros: 0 };
+        let usage =
+            |input_tokens, cached_tokens, output_tokens| Usage { input_tokens, cached_tokens, output_tokens, money_micros: 0 };
         assert_eq!(price.of(&usage(1_000, 0, 100)), 3_000 + 1_500);
         assert_eq!(price.of(&usage(1_000, 900, 100)), 300 + 270 + 1_500);
         assert_eq!(price.of(&usage(0, 0, 0)), 0);

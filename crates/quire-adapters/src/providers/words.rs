@@ -65,7 +65,12 @@ impl Words {
             text = format!("{text} ({raw})");
         }
         let code = error.get("code");
-        let codes = [code, error.get("type"), error.get("status")].into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect();
+        let codes = [code, error.get("type"), error.get("status")]
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_lowercase)
+            .collect();
         let status = code
             .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()))
             .and_then(|code| u16::try_from(code).ok())

@@ -32,7 +32,10 @@ struct Block {
 
 enum Content {
     Text(String),
-    Thinking { text: String, signature: String },
+    Thinking {
+        text: String,
+        signature: String,
+    },
     /// Thinking that only its provider can read.
     Redacted(Value),
     Call(Call),
@@ -137,6 +140,10 @@ impl<'a> Assembly<'a> {
                     | (Content::Call(_), "input_json_delta")
             )
         };
+        let is_of_other = |block: &Block| matches!(block.content, Content::Other);
+        if self.blocks.iter().rev().find(|block| index.is_some() && block.index == index).is_some_and(is_of_other) {
+            return;
+        }
         let at_index = self.blocks.iter().rposition(|block| index.is_some() && block.index == index && fits(block));
         let at = at_index.or_else(|| self.blocks.len().checked_sub(1).filter(|last| fits(&self.blocks[*last])));
         let at = at.unwrap_or_else(|| {
@@ -189,7 +196,9 @@ impl<'a> Assembly<'a> {
             return;
         }
         (self.deltas)(Delta::Text(said.clone()));
-        if let Some(Content::Text(text)) = self.blocks.iter_mut().skip(at).map(|block| &mut block.content).find(|content| matches!(content, Content::Text(_))) {
+        if let Some(Content::Text(text)) =
+            self.blocks.iter_mut().skip(at).map(|block| &mut block.content).find(|content| matches!(content, Content::Text(_)))
+        {
             text.push_str(&said);
         }
     }

@@ -72,7 +72,6 @@ impl<'a> Assembly<'a> {
         let arguments = match call.get("args") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
-            Some(Value::Object(fields)) if fields.is_empty() => String::new(),
             Some(value) => value.to_string(),
         };
         let call = ToolCall { id: text("id"), name: text("name"), arguments: arguments.as_str().into() };
@@ -164,6 +163,7 @@ impl Assemble for Assembly<'_> {
             true => self.calls.iter().filter(|call| is_kept(call)).map(kept).collect(),
             false => vec![],
         };
+        let was_cut = self.finish == Some(Finish::Length);
         let finish = match self.finish {
             Some(Finish::Stop) if !self.calls.is_empty() => Finish::ToolCalls,
             Some(finish) => finish,
@@ -172,11 +172,16 @@ impl Assemble for Assembly<'_> {
         Reply {
             text: self.text.into(),
             reasoning: reasoning::stored(WIRE, self.model, self.reasoning, parts),
-            calls: self.calls.into_iter().map(|call| call.call).collect(),
+            calls: self.calls.into_iter().map(|call| without_made_up_arguments(call.call, was_cut)).collect(),
             finish,
             usage: self.usage,
         }
     }
+}
+
+/// A provider may write `{}` for arguments that a limit of length cut off; such a call must not look whole.
+fn without_made_up_arguments(call: ToolCall, was_cut: bool) -> ToolCall {
+    if was_cut && &*call.arguments == "{}" { ToolCall { arguments: "".into(), ..call } } else { call }
 }
 
 fn kept(call: &Call) -> Value {

@@ -10,7 +10,7 @@ use quire_runtime::ports::{Asker, ModelError, ModelProvider, ModelRequest};
 use quire_testkit::fake_openai::{FakeOpenAi, FakeReply};
 use serde_json::{Value, json};
 
-use super::{Heard, shown};
+use crate::heard::{Heard, shown};
 
 /// The system's number for a refused connection.
 const REFUSED: i32 = if cfg!(target_os = "linux") { 111 } else { 61 };
