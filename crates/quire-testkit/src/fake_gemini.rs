@@ -10,7 +10,7 @@ pub(crate) fn streamed(completion: &Completion) -> Vec<String> {
     let mut parts: Vec<Value> = pieces(reasoning).map(|piece| json!({"text": piece, "thought": true})).collect();
     parts.extend(pieces(text).map(|piece| json!({"text": piece})));
     for (index, ToolCall { id, name, arguments }) in calls.iter().enumerate() {
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_else(|_| (**arguments).into());
         let mut part = json!({"functionCall": {"id": id, "name": name, "args": arguments}});
         if index == 0 && !signature.is_empty() {
             part["thoughtSignature"] = signature.clone().into();

@@ -315,9 +315,10 @@ impl Probe {
             (Verdict::No | Verdict::Unclear, Verdict::Yes) => ToolMode::JsonSchema,
             (Verdict::No | Verdict::Unclear, Verdict::No | Verdict::Unclear) => ToolMode::Text,
         };
+        let has_talked = self.verdict(Ability::Chat) == Verdict::Yes;
         let finding = |ability| {
             let (verdict, words) = self.findings.remove(&ability).unwrap_or_else(|| match ability {
-                Ability::Reasoning => (Verdict::No, "none was shown".to_owned()),
+                Ability::Reasoning if has_talked => (Verdict::No, "none was shown".to_owned()),
                 _ => (Verdict::Unclear, "not asked".to_owned()),
             });
             Finding { ability, verdict, words }

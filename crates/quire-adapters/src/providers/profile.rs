@@ -27,7 +27,7 @@ use super::gemini::{Gemini, GeminiConfig};
 use super::http::{SetupError, lock, shown};
 use super::openai::{OpenAi, OpenAiConfig};
 use super::price::{Price, Priced};
-use super::probe::ProbeReport;
+use super::probe::{Ability, ProbeReport, Verdict};
 use super::scripted::Scripted;
 use super::tool_mode::ToolMode;
 use super::wire::Wire;
@@ -114,8 +114,12 @@ impl Profile {
         }
     }
 
-    /// Takes over what a probe has found out.
+    /// Takes over what a probe has found out; of a model that did not answer, only that.
     pub fn learn(&mut self, report: ProbeReport) {
+        if report.verdict(Ability::Chat) != Verdict::Yes {
+            self.probed = Some(report);
+            return;
+        }
         self.tool_mode = report.tool_mode;
         self.context_tokens = report.context_tokens.unwrap_or(self.context_tokens);
         self.refused.extend(report.refused.clone());

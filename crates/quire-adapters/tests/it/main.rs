@@ -4,6 +4,7 @@ mod anthropic;
 mod fixture;
 mod gemini;
 mod heard;
+mod models;
 mod openai;
 mod scripted;
 mod sqlite;
