@@ -1,2 +1,34 @@
-//! p
-fn main() {}
+//! `quire`: writing sessions from the command line.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod cli;
+mod models;
+mod options;
+mod packs;
+mod report;
+mod wire;
+
+fn main() -> ExitCode {
+    let options = match options::Options::try_parse() {
+        Ok(options) => options,
+        Err(error) => return report::usage(&error),
+    };
+    // Logs go to stderr: stdout belongs to what was asked for.
+    let filter = tracing_subscriber::EnvFilter::try_from_env("QUIRE_LOG").unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // Before any connection: without it the first request would panic.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return report::failure(&anyhow::Error::new(error), false),
+    };
+    let is_json = options.json;
+    match runtime.block_on(cli::run(options)) {
+        Ok(exit) => exit,
+        Err(error) => report::failure(&error, is_json),
+    }
+}

@@ -10,6 +10,8 @@ pub enum Effect {
         /// The call; its idempotency key.
         call: CallId,
     },
+    /// Give a seed for the draws of this turn.
+    Draw,
     /// Break off a request; what had come is kept.
     CancelModel {
         /// The call.

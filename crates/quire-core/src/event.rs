@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chance::Seed;
 use crate::ids::{CallId, Hash, ItemNumber};
 use crate::message::{Failure, Reply};
 use crate::pack::PackFiles;
@@ -37,6 +38,11 @@ pub enum Event {
         /// What had come until then.
         #[serde(default, skip_serializing_if = "str::is_empty")]
         partial: Arc<str>,
+    },
+    /// The draws of a turn were made: the faces follow from the seed and the pack.
+    Drawn {
+        /// The seed.
+        seed: Seed,
     },
     /// Something came for a call that nobody waits for any more: kept, and nothing else.
     ModelIgnored {

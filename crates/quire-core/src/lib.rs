@@ -5,6 +5,7 @@
 
 pub mod artifact;
 pub mod blackboard;
+pub mod chance;
 pub mod check;
 pub mod context;
 pub mod diagnostic;

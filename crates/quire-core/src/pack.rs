@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chance::Chance;
 use crate::ids::{Hash, SkillId};
 use crate::tag::{Pattern, RoleId, Tag};
 
@@ -72,6 +73,8 @@ pub struct Pack {
     pub run_skill_list: Tag,
     /// Tags that hold tables.
     pub tables: Vec<Tag>,
+    /// What is drawn at the start of each turn of play, in order.
+    pub chance: Vec<Chance>,
     /// What the user may not read before it is revealed.
     pub hidden: Vec<Pattern>,
     /// Whether hidden items show by themselves when the session is done.

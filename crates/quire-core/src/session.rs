@@ -5,7 +5,7 @@
 //! again from its journal goes on where it was.
 //!
 //! The rules stand in the files below: who may act in `phase`, what the user does in `user`, the main agent's loop in
-//! `agent`, the workers' runs in `worker`, what becomes of artifacts in `review`, the step from design to play in `stage`.
+//! `agent`, draws in `chance`, the workers' runs in `worker`, what becomes of artifacts in `review`, the step from design to play in `stage`.
 //! No IO, no clock: `now` comes in, effects go out.
 
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ use crate::question::{Card, Question};
 use crate::tag::{RoleId, Tag};
 
 mod agent;
+mod chance;
 mod phase;
 mod review;
 mod stage;
@@ -34,7 +35,7 @@ mod user;
 mod worker;
 
 pub use agent::LogLine;
-pub use phase::{Asker, Burst, Cause, CauseKind, Decision, Phase, Running, Stage, Verb, Waiting};
+pub use phase::{Asker, Asking, Burst, Cause, CauseKind, Decision, Phase, Running, Stage, Verb, Waiting};
 pub use review::Work;
 pub use worker::{Run, RunState};
 
@@ -62,6 +63,8 @@ pub struct Session {
     budget: Budget,
     spent: Spent,
     turn: u32,
+    /// The last turn whose draws are made.
+    drawn_turn: u32,
     intake: Intake,
     board: Blackboard,
     artifacts: Vec<Artifact>,
@@ -130,6 +133,7 @@ impl Session {
             budget: Budget::default(),
             spent: Spent::default(),
             turn: 0,
+            drawn_turn: 0,
             intake: Intake::default(),
             board: Blackboard::default(),
             artifacts: vec![],
@@ -158,6 +162,7 @@ impl Session {
             Event::ModelAsked(asked) => self.model_asked(now, &asked),
             Event::ModelReplied { call, reply } => self.model_replied(now, call, reply),
             Event::ModelFailed { call, failure, partial } => self.model_failed(now, call, &failure, partial),
+            Event::Drawn { seed } => self.drawn(now, seed),
             Event::ModelIgnored { call, text, cause } => self.model_ignored(call, text, cause),
         };
         if heard.is_err() {
@@ -185,7 +190,7 @@ impl Session {
 
     /// Says what is owed: the same after a restart as before.
     pub fn open_effects(&self) -> Vec<Effect> {
-        self.phase.running().map(|running| Effect::AskModel { call: running.call }).into_iter().collect()
+        self.phase.running().map(Running::owes).into_iter().collect()
     }
 
     fn started(&mut self, now: Timestamp, start: Start) -> Heard {
@@ -249,7 +254,7 @@ impl Session {
                 Asker::Worker(run) => self.run_mut(run).round_asked(asked),
             }
         }
-        let Phase::Running(running) = &mut self.phase else { unreachable!("the call was awaited") };
+        let Phase::Running(Running::Asking(running)) = &mut self.phase else { unreachable!("the call was awaited") };
         running.attempts = asked.attempt;
         running.asked.get_or_insert(now);
         Ok(vec![])
@@ -284,8 +289,8 @@ impl Session {
         Ok(vec![])
     }
 
-    fn awaited(&self, call: CallId) -> Option<&Running> {
-        self.phase.running().filter(|running| running.call == call)
+    fn awaited(&self, call: CallId) -> Option<&Asking> {
+        self.phase.asking().filter(|running| running.call == call)
     }
 
     /// Says who waited for `call`, and counts its time. The caller decides what phase follows.
@@ -322,7 +327,7 @@ impl Session {
             return self.work_failed(asker, CauseKind::BudgetSpent, limit);
         }
         let call = self.calls.take();
-        self.phase = Phase::Running(Running { call, asker, attempts: 0, asked: None });
+        self.phase = Phase::Running(Running::Asking(Asking { call, asker, attempts: 0, asked: None }));
         vec![Effect::AskModel { call }]
     }
 
@@ -374,8 +379,11 @@ impl Session {
     pub fn pending(&self) -> String {
         match &self.phase {
             Phase::Idle => "the session has not begun".to_owned(),
-            Phase::Running(Running { asker: Asker::Agent, .. }) => "the main agent is at work".to_owned(),
-            Phase::Running(Running { asker: Asker::Worker(run), .. }) => format!("{} is at work", self.run(*run).title()),
+            Phase::Running(Running::Drawing) => "chance is at work".to_owned(),
+            Phase::Running(Running::Asking(asking)) => match asking.asker {
+                Asker::Agent => "the main agent is at work".to_owned(),
+                Asker::Worker(run) => format!("{} is at work", self.run(run).title()),
+            },
             Phase::WaitingUser(waiting) => self.pending_words(waiting),
             Phase::Done => "the session is done".to_owned(),
             Phase::Error { reason } => format!("the session can only be read: {reason}"),
@@ -545,7 +553,7 @@ impl Session {
     /// # Errors
     /// [`ContextError::NoRoom`] when what must stay does not fit.
     pub fn prompt(&self, budget_tokens: u32, count: &dyn TokenCount) -> Result<(Prompt, Option<Trace>), ContextError> {
-        match self.phase.running().expect("a prompt is built for a call under way").asker {
+        match self.phase.asking().expect("a prompt is built for a call under way").asker {
             Asker::Agent => Ok((self.agent_prompt(budget_tokens, count)?, None)),
             Asker::Worker(run) => self.worker_prompt(run, budget_tokens, count).map(|(prompt, trace)| (prompt, Some(trace))),
         }
@@ -553,15 +561,19 @@ impl Session {
 
     /// Says whether the user may not read `tag` (yet).
     pub fn is_hidden(&self, tag: &Tag) -> bool {
-        self.pack.as_ref().is_some_and(|pack| {
-            let shown = self.revealed || (self.stage == Stage::Done && pack.reveal_when_done);
-            !shown && pack.hides(tag)
-        })
+        self.hides_now() && self.pack.as_ref().is_some_and(|pack| pack.hides(tag))
+    }
+
+    /// Says whether what the pack hides is still hidden.
+    pub fn hides_now(&self) -> bool {
+        let is_shown_when_done = self.pack.as_ref().is_some_and(|pack| pack.reveal_when_done);
+        let is_shown = self.revealed || (self.stage == Stage::Done && is_shown_when_done);
+        !is_shown
     }
 
     /// Returns the profile of whoever asks in the call under way.
     pub fn profile_in_use(&self) -> &str {
-        let asker = self.phase.running().map(|running| running.asker);
+        let asker = self.phase.running().map(Running::asker);
         let Some(Asker::Worker(run)) = asker else { return &self.profile };
         let run = self.run(run);
         let pack = &self.packs[&run.pack];

@@ -1,9 +1,10 @@
-//! What the driver needs from the outside: models, a store, a clock. Adapters implement these; tests fake them.
+//! What the driver needs from the outside: models, a store, a clock, chance. Adapters implement these; tests fake them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use quire_core::chance::Seed;
 use quire_core::event::Action;
 use quire_core::ids::{CallId, RecordId, SessionId, SkillId, Timestamp};
 use quire_core::journal::{StoredRecord, Texts};
@@ -14,6 +15,12 @@ use serde::{Deserialize, Serialize};
 pub trait Clock: Send + Sync {
     /// Returns now.
     fn now(&self) -> Timestamp;
+}
+
+/// Gives what draws follow from.
+pub trait Chance: Send + Sync {
+    /// Returns a seed that nobody could have known.
+    fn seed(&self) -> Seed;
 }
 
 /// One request to a model.

@@ -5,7 +5,8 @@
 //! model speaks next ([`Scenario::agent_line`], [`Scenario::worker_line`]) follows from what it has said before, so that a
 //! killed process goes on where it was.
 //!
-//! [`perform`](perform()) plays a scenario on a session without a model, a store or a clock.
+//! [`perform`](perform()) plays a scenario on a session without a model, a store or a clock; [`suite`] plays a pack's own
+//! scenarios.
 //!
 //! # The language
 //!
@@ -16,6 +17,9 @@
 //! ```text
 //! pack    short-story
 //! option  title="The Lamp" burst_max=3 budget.rounds=5
+//!
+//! # A secret: words that may stand in the prompts of those who are named, and in nobody else's (`nobody` names none).
+//! secret  outline draft act(A): the pilot did it
 //!
 //! # The user: words, or an action in its form. `say` is for words that look like an action.
 //! user    A story about a lighthouse.
@@ -72,6 +76,7 @@ use quire_core::message::{Failure, Reply};
 pub mod perform;
 mod play;
 mod read;
+pub mod suite;
 
 pub use perform::perform;
 
@@ -82,6 +87,8 @@ pub struct Scenario {
     pub pack: Option<String>,
     /// How the session starts.
     pub options: Options,
+    /// Who may not be told what.
+    pub secrets: Vec<Secret>,
     /// The lines, in the file's order.
     pub lines: Vec<Line>,
 }
@@ -95,6 +102,15 @@ pub struct Options {
     pub burst_max: Option<u32>,
     /// What the session may spend.
     pub budget: Budget,
+}
+
+/// Words that must not get about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// The words.
+    pub words: String,
+    /// In whose prompts they may stand: `agent`, a skill, or a skill in a role as `act(A)`.
+    pub readers: Vec<String>,
 }
 
 /// One thing that somebody does.

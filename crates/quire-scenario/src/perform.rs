@@ -5,13 +5,14 @@
 
 use std::fmt::Write as _;
 
+use quire_core::chance::Seed;
 use quire_core::context::{ASSEMBLY, ContextError, TokenCount};
 use quire_core::event::{Action, Event, ModelAsked, Start};
 use quire_core::ids::{Hash, SessionId, Timestamp};
 use quire_core::message::{Message, Prompt};
 use quire_core::pack::PackFiles;
 use quire_core::question::Card;
-use quire_core::session::{Asker, Phase, Running, Session, Waiting};
+use quire_core::session::{Asker, Asking, Phase, Running, Session, Waiting};
 use quire_core::tag::Tag;
 
 use crate::{Line, LineKind, ModelLine, Scenario, UserLine};
@@ -109,7 +110,7 @@ impl Player {
 
     fn answer(&mut self, line: &Line, reply: &ModelLine, is_meant: impl Fn(Asker) -> bool) {
         let session = &self.performance.session;
-        let Some(running) = session.phase().running().filter(|running| is_meant(running.asker)).cloned() else {
+        let Some(running) = session.phase().asking().filter(|asking| is_meant(asking.asker)).cloned() else {
             let fault = format!("line {} is not asked for: {}", line.number, session.pending());
             self.performance.told.push(fault);
             return;
@@ -124,7 +125,7 @@ impl Player {
     }
 
     /// Builds the prompt as a driver would; where there is no room for it, the call fails.
-    fn ask(&mut self, running: &Running) -> Option<ModelAsked> {
+    fn ask(&mut self, running: &Asking) -> Option<ModelAsked> {
         let session = &self.performance.session;
         match session.prompt(PROMPT_TOKENS_MAX, &Estimate) {
             Ok((prompt, trace)) => {
@@ -159,7 +160,7 @@ impl Player {
     fn tell(&mut self, event: Event) {
         let items_before = self.performance.session.board().items().len();
         let is_model = matches!(event, Event::ModelReplied { .. });
-        let told = match self.record(event) {
+        let told = match self.record(event).and_then(|()| self.draw()) {
             Ok(()) => {
                 let session = &self.performance.session;
                 let mut told = state(session);
@@ -176,6 +177,19 @@ impl Player {
             Err(refused) => refused,
         };
         self.performance.told.push(told);
+    }
+
+    /// Makes the draws of a turn that begins; the turn's number is the seed, so that a scenario can be read.
+    fn draw(&mut self) -> Result<(), String> {
+        match self.performance.session.phase() {
+            Phase::Running(Running::Drawing) => {
+                let seed = Seed(u64::from(self.performance.session.turn()));
+                self.record(Event::Drawn { seed })
+            }
+            Phase::Running(Running::Asking(_)) | Phase::Idle | Phase::WaitingUser(_) | Phase::Done | Phase::Error { .. } => {
+                Ok(())
+            }
+        }
     }
 
     fn record(&mut self, event: Event) -> Result<(), String> {
@@ -200,10 +214,11 @@ pub fn state(session: &Session) -> String {
     let burst = session.burst();
     match session.phase() {
         Phase::Idle => "idle".to_owned(),
-        Phase::Running(Running { asker, .. }) => {
-            let asker = match asker {
-                Asker::Agent => "agent".to_owned(),
-                Asker::Worker(run) => format!("worker {}", session.run(*run).title()),
+        Phase::Running(running) => {
+            let asker = match running {
+                Running::Drawing => "chance".to_owned(),
+                Running::Asking(Asking { asker: Asker::Agent, .. }) => "agent".to_owned(),
+                Running::Asking(Asking { asker: Asker::Worker(run), .. }) => format!("worker {}", session.run(*run).title()),
             };
             format!("running burst {}/{}, {asker}", burst.used, burst.max)
         }
@@ -248,7 +263,7 @@ fn waiting_text(session: &Session, waiting: &Waiting) -> String {
 /// Tells what the models' calls came to, where the loop goes on.
 fn results(session: &Session) -> String {
     let Ok((Prompt { messages, .. }, _)) =
-        session.phase().running().map_or(Err(()), |_| session.prompt(PROMPT_TOKENS_MAX, &Estimate).map_err(|_| ()))
+        session.phase().asking().map_or(Err(()), |_| session.prompt(PROMPT_TOKENS_MAX, &Estimate).map_err(|_| ()))
     else {
         return String::new();
     };

@@ -8,7 +8,7 @@ use quire_core::ids::SkillId;
 use quire_core::message::ToolCall;
 use serde_json::Value;
 
-use crate::{Line, LineKind, ModelLine, Options, Scenario};
+use crate::{Line, LineKind, ModelLine, Options, Scenario, Secret};
 use text::{Piece, Problem, Token};
 
 mod model;
@@ -37,19 +37,23 @@ struct Statement<'a> {
 
 pub(super) fn scenario(file: &str, text: &str) -> Result<Scenario, Vec<Diagnostic>> {
     let mut problems = Vec::new();
-    let mut scenario = Scenario { pack: None, options: Options::default(), lines: Vec::new() };
+    let mut scenario = Scenario { pack: None, options: Options::default(), secrets: Vec::new(), lines: Vec::new() };
     let mut runs = Runs::default();
     for statement in statements(text, &mut problems) {
         let kind = match statement.keyword.text {
             "pack" => pack(&statement, &mut scenario.pack).map(|()| None),
             "option" => option(&statement, &mut scenario.options).map(|()| None),
+            "secret" => secret(&statement).map(|secret| {
+                scenario.secrets.push(secret);
+                None
+            }),
             "user" => user::line(&statement).map(|line| Some(LineKind::User(line))),
             "agent" => model::line(&statement, model::Speaker::Agent).map(|line| Some(LineKind::Agent(line))),
             "worker" => worker(&statement, &runs).map(Some),
             _ => Err(statement.keyword.problem(
                 "keyword",
                 format!("`{}` begins no statement", statement.keyword.text),
-                "a statement begins with pack, option, user, agent or worker; `and` adds a call; the text of a statement is \
+                "a statement begins with pack, option, secret, user, agent or worker; `and` adds a call; the text of a statement is \
                  indented by two or more",
             )),
         };
@@ -200,6 +204,22 @@ fn pack(statement: &Statement<'_>, pack: &mut Option<String>) -> Result<(), Prob
     }
     *pack = Some(head.text.to_owned());
     Ok(())
+}
+
+fn secret(statement: &Statement<'_>) -> Result<Secret, Problem> {
+    const HELP: &str = "write `secret draft act(A): the words`, with those who may read them, or `nobody`";
+    let [Part { head, rows }] = statement.parts.as_slice() else {
+        return Err(statement.line.problem("secret", "`and` adds a call of a tool, and this is no reply of a model", HELP));
+    };
+    let (readers, Some(words)) = head.split_text() else {
+        return Err(statement.line.problem("secret", "the words are missing", HELP));
+    };
+    let words = text::joined(words, rows);
+    let readers: Vec<String> = readers.text.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() || readers.is_empty() {
+        return Err(statement.line.problem("secret", "a secret has words, and somebody who may read them", HELP));
+    }
+    Ok(Secret { words, readers: readers.into_iter().filter(|reader| reader != "nobody").collect() })
 }
 
 fn option(statement: &Statement<'_>, options: &mut Options) -> Result<(), Problem> {

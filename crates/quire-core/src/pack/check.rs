@@ -70,6 +70,7 @@ pub(super) fn tags_are_written<'a>(
     written.extend(GIVEN.iter().filter_map(|given| Pattern::parse(given).ok()));
     written.extend(manifest.intake.target.iter().map(|target| Pattern::from(&target.value)));
     written.extend(manifest.tables.iter().chain([run_skill_list]).map(Pattern::from));
+    written.extend(manifest.chance.iter().map(|chance| Pattern::from(&chance.value.tag)));
     let is_written = |pattern: &Pattern| written.iter().any(|output| output.overlaps(pattern));
 
     for skill in skills {

@@ -11,6 +11,7 @@ use super::intake::{self, Intake};
 use super::markdown::{self, Body, Table};
 use super::yaml::{Node, Value};
 use super::{Acceptance, BookKind, SkillStage};
+use crate::chance::{Chance, Draw};
 use crate::tag::{Pattern, Tag};
 
 /// The manifest's path in a pack.
@@ -38,6 +39,7 @@ pub(super) struct Manifest<'a> {
     pub instance_ready: Vec<Placed<'a, Tag>>,
     pub run_skill_list: Option<Tag>,
     pub tables: Vec<Tag>,
+    pub chance: Vec<Placed<'a, Chance>>,
     pub hidden: Vec<Pattern>,
     pub reveal_when_done: bool,
     pub snapshot: Json,
@@ -88,6 +90,8 @@ pub(super) fn read<'a>(text: &'a str, findings: &mut Findings<'a>) -> Option<Man
     let mut stages = skill_rules(fields.map("stages", findings), |node| stage("stages", node, findings));
     read_tables(&body, &mut acceptance, &mut approval, &mut stages, findings);
     let (hidden, reveal_when_done) = hidden(&mut fields, findings);
+    let tables: Vec<Tag> = fields.tags("tables", findings).into_iter().map(|tag| tag.value).collect();
+    let chance = chance(&mut fields, &tables, findings);
 
     let manifest = Manifest {
         name: fields.required_text("name", "add `name: …`, the pack's name for people", findings).value,
@@ -109,7 +113,8 @@ pub(super) fn read<'a>(text: &'a str, findings: &mut Findings<'a>) -> Option<Man
         stages,
         instance_ready: fields.tags("instanceReady", findings),
         run_skill_list: fields.tag("runSkillList", findings).map(|tag| tag.value),
-        tables: fields.tags("tables", findings).into_iter().map(|tag| tag.value).collect(),
+        tables,
+        chance,
         hidden,
         reveal_when_done,
         snapshot: fields.take("snapshot").map_or(Json::Null, |node| node.to_json()),
@@ -232,6 +237,65 @@ fn hidden<'a>(fields: &mut Fields<'a>, findings: &mut Findings<'a>) -> (Vec<Patt
     }
     let reveal = fields.word("revealAt", &REVEAL, findings).or(reveal);
     (patterns.into_iter().map(|pattern| pattern.value).collect(), reveal.is_some_and(|reveal| reveal.value))
+}
+
+fn chance<'a>(fields: &mut Fields<'a>, tables: &[Tag], findings: &mut Findings<'a>) -> Vec<Placed<'a, Chance>> {
+    let mut chances: Vec<Placed<'a, Chance>> = Vec::new();
+    let nodes = fields.take("chance").map_or_else(Vec::new, |node| fields::list("chance", node, findings));
+    for node in nodes {
+        let Some(Placed { at, value }) = one_chance(node, findings) else { continue };
+        let tag = &value.tag;
+        if chances.iter().any(|known| known.value.tag == *tag) {
+            findings.error(at, "duplicate-id", format!("`{tag}` is drawn twice"), "give each draw a tag of its own");
+        } else if tables.contains(tag) {
+            let help = "draw into a tag of its own; a worker puts what it means into the table";
+            findings.error(at, "chance-in-table", format!("`{tag}` is a table, and a draw writes a text"), help);
+        } else {
+            chances.push(Placed { at, value });
+        }
+    }
+    chances
+}
+
+fn one_chance<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<Placed<'a, Chance>> {
+    const HINT: &str = "write `draw: 4d20`, `draw: percent` or `pick: [sun, rain, fog]`";
+    let mut fields = Fields::of("an entry of `chance`", node, findings)?;
+    let top = fields.place();
+    let has_tag = fields.has("tag");
+    let tag = fields.tag("tag", findings);
+    if !has_tag {
+        fields.missing("tag", "write `tag: play.dice.current`: where the outcome goes", findings);
+    }
+    let (has_draw, has_pick) = (fields.has("draw"), fields.has("pick"));
+    let draw = fields.text("draw", findings);
+    let options = fields.texts("pick", findings);
+    let draw = match (has_draw, has_pick) {
+        (true, false) => draw.and_then(|draw| match Draw::parse(&draw.value) {
+            Ok(parsed) => Some(parsed),
+            Err(error) => {
+                let words = error.to_string();
+                let (message, help) = words.split_once("; ").unwrap_or((&words, HINT));
+                findings.error(draw.at, "bad-draw", message, help);
+                None
+            }
+        }),
+        (false, true) if options.is_empty() => {
+            findings.error(top, "bad-draw", "`pick` has nothing to pick from", HINT);
+            None
+        }
+        (false, true) => Some(Draw::Pick(options.into_iter().map(|option| option.value).collect())),
+        (true, true) => {
+            findings.error(top, "bad-draw", "an entry of `chance` has both `draw` and `pick`", "keep one of the two");
+            None
+        }
+        (false, false) => {
+            fields.missing("draw", HINT, findings);
+            None
+        }
+    };
+    fields.finish(findings);
+    let tag = tag?;
+    Some(Placed { at: tag.at, value: Chance { tag: tag.value, draw: draw? } })
 }
 
 fn read_tables<'a>(

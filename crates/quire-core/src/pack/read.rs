@@ -66,6 +66,7 @@ fn pack<'a>(files: &'a PackFiles, findings: &mut Findings<'a>) -> Option<Pack> {
         instance_ready: manifest.instance_ready.into_iter().map(|tag| tag.value).collect(),
         run_skill_list,
         tables: manifest.tables,
+        chance: manifest.chance.into_iter().map(|chance| chance.value).collect(),
         hidden: manifest.hidden,
         reveal_when_done: manifest.reveal_when_done,
         snapshot: manifest.snapshot,

@@ -114,6 +114,9 @@ impl Session {
                 format!("the agent has used its {} rounds; retry gives it new ones, or say what you want", self.burst.max);
             return self.work_failed(Asker::Agent, CauseKind::BurstSpent, message);
         }
+        if let Some(draw) = self.draw_what_is_owed() {
+            return vec![draw];
+        }
         self.tell_agent_news();
         self.ask(Asker::Agent)
     }

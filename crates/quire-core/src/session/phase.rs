@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::effect::Effect;
 use crate::event::Action;
 use crate::ids::{ArtifactId, CallId, DecisionId, RunId, SkillId, Timestamp};
 use crate::question::Card;
@@ -14,7 +15,7 @@ use crate::tag::RoleId;
 pub enum Phase {
     /// Nobody: the session has not begun.
     Idle,
-    /// A model works.
+    /// A model works, or chance.
     Running(Running),
     /// The user, and for one reason.
     WaitingUser(Waiting),
@@ -27,9 +28,18 @@ pub enum Phase {
     },
 }
 
+/// The one thing that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Running {
+    /// Draws are made for the turn that begins; the agent comes next.
+    Drawing,
+    /// A model is asked.
+    Asking(Asking),
+}
+
 /// The one call that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Running {
+pub struct Asking {
     /// The call.
     pub call: CallId,
     /// Who asks.
@@ -296,11 +306,45 @@ impl Phase {
         }
     }
 
-    /// Returns the call under way.
+    /// Returns what is under way.
     pub fn running(&self) -> Option<&Running> {
         match self {
             Self::Running(running) => Some(running),
             Self::Idle | Self::WaitingUser(_) | Self::Done | Self::Error { .. } => None,
+        }
+    }
+
+    /// Returns the call under way.
+    pub fn asking(&self) -> Option<&Asking> {
+        match self {
+            Self::Running(Running::Asking(asking)) => Some(asking),
+            Self::Running(Running::Drawing) | Self::Idle | Self::WaitingUser(_) | Self::Done | Self::Error { .. } => None,
+        }
+    }
+}
+
+impl Running {
+    /// Returns who is at work, or comes next.
+    pub fn asker(&self) -> Asker {
+        match self {
+            Self::Drawing => Asker::Agent,
+            Self::Asking(asking) => asking.asker,
+        }
+    }
+
+    /// Returns the effect that is owed while this is under way.
+    pub(super) fn owes(&self) -> Effect {
+        match self {
+            Self::Drawing => Effect::Draw,
+            Self::Asking(asking) => Effect::AskModel { call: asking.call },
+        }
+    }
+
+    /// Returns the effect that breaks it off, where there is something to break off.
+    pub(super) fn broken_off_by(&self) -> Option<Effect> {
+        match self {
+            Self::Drawing => None,
+            Self::Asking(asking) => Some(Effect::CancelModel { call: asking.call }),
         }
     }
 }

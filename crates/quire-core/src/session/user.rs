@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::agent::Messages;
-use super::{Asker, CauseKind, Effect, Heard, LATEST_INPUT, Phase, RunState, Session, Stage, Waiting};
+use super::{Asker, CauseKind, Effect, Heard, LATEST_INPUT, Phase, RunState, Running, Session, Stage, Waiting};
 use crate::artifact::ArtifactState;
 use crate::blackboard::{ItemState, Source};
 use crate::event::{Action, Budget, Target};
@@ -353,18 +353,18 @@ impl Session {
 
     fn stopped(&mut self) -> Vec<Effect> {
         let running = self.phase.running().cloned().expect("heard only while something runs");
-        self.work_failed(running.asker, CauseKind::Stopped, "stopped by you; retry goes on");
-        vec![Effect::CancelModel { call: running.call }]
+        self.work_failed(running.asker(), CauseKind::Stopped, "stopped by you; retry goes on");
+        running.broken_off_by().into_iter().collect()
     }
 
     fn finished(&mut self) -> Vec<Effect> {
         self.log("user: finish");
         let running = self.phase.running().cloned();
-        if let Some(Asker::Worker(run)) = running.as_ref().map(|running| running.asker) {
+        if let Some(Asker::Worker(run)) = running.as_ref().map(Running::asker) {
             self.end_run(run, RunState::Ended);
         }
         self.end();
-        running.map(|running| Effect::CancelModel { call: running.call }).into_iter().collect()
+        running.and_then(|running| running.broken_off_by()).into_iter().collect()
     }
 
     /// Ends the session, when nothing runs any more.

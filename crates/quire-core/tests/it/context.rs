@@ -48,6 +48,7 @@ fn pack(shared_context: &str) -> Pack {
         instance_ready: vec![],
         run_skill_list: tag("设计.run_skill清单"),
         tables: vec![tag("状态.表")],
+        chance: vec![],
         hidden: vec![],
         reveal_when_done: false,
         snapshot: serde_json::Value::Null,
@@ -143,7 +144,7 @@ fn shown(context: &Context) -> String {
 fn trace(context: &Context) -> String {
     let shown = context.trace.segments.iter().map(|segment| {
         let items: Vec<String> = (segment.items.iter())
-            .map(|(tag, numbers)| format!(" {tag} {:?}", numbers.iter().map(|number| number.0).collect::<Vec<_>>()))
+            .map(|(tag, range)| format!(" {tag} {}..{} ({})", range.first, range.last, range.count))
             .collect();
         let cut = if segment.cut { " cut" } else { "" };
         format!("{} {}:{}{cut}\n", segment.id, segment.tokens, items.concat())
@@ -266,16 +267,16 @@ fn without_segments_each_input_pattern_is_one() {
     let concat = traced(&skill);
     expect![[r#"
         system 1313:
-        b 32: b [3]
-        a.* 36: a.x [2]
+        b 32: b 3..3 (1)
+        a.* 36: a.x 2..2 (1)
         final 92:
         left out of a.*: a.x, Policy
         left out of a.*: a.y, NotAccepted
         left out of none: none, NoMatch
 
         system 1313:
-        b 32: b [3]
-        a.* 64: a.x [1, 2]
+        b 32: b 3..3 (1)
+        a.* 64: a.x 1..2 (2)
         final 92:
         left out of a.*: a.y, NotAccepted
         left out of none: none, NoMatch
@@ -395,8 +396,8 @@ fn turns_and_tails_are_counted_for_each_tag() {
         </text>
 
         system 1313:
-        turns 76: t.a [2, 3]
-        tokens 105: n.a [5] n.b [6] cut
+        turns 76: t.a 2..3 (2)
+        tokens 105: n.a 5..5 (1) n.b 6..6 (1) cut
         final 92:
         left out of turns: t.a, Policy
         left out of turns: t.b, Policy
@@ -502,10 +503,11 @@ fn forbidden(skill: &Skill, role: Option<&str>, name: &str) -> bool {
     let of_role = ["角色", "role", "Role"].contains(&parts[0]);
     let foreign = of_role && (parts.get(1).copied() != role || role.is_none());
     let private = of_role && parts.iter().skip(2).any(|part| ["思考", "推理", "thought"].contains(part));
-    let stem = match parts.split_last() {
-        Some((last, stem)) if LIFE.contains(last) && !stem.is_empty() => stem.join("."),
-        _ => name.to_owned(),
-    };
+    let mut stem = parts.as_slice();
+    while let Some((_, rest)) = stem.split_last().filter(|(last, rest)| LIFE.contains(last) && !rest.is_empty()) {
+        stem = rest;
+    }
+    let stem = stem.join(".");
     let lives: Vec<String> = LIFE.iter().map(|life| format!("{stem}.{life}")).chain([stem.clone(), name.to_owned()]).collect();
     let blind = lives.iter().any(|life| skill.blind.iter().any(|pattern| pattern.matches(&tag(life))));
     let pov = skill.isolation == Some(Isolation::RolePov);

@@ -707,13 +707,13 @@ fn fields_that_mean_nothing() {
     check_manifest(
         "descripton: x\nmood: dark\nhiddenFromUser: [a]\nrevealAt: done",
         expect![[r#"
-        orchestrator.md:5:1: warning: the front matter has no field `descripton` [unknown-field]
-          at: "descripton"
-          help: did you mean `description`?
-        orchestrator.md:6:1: warning: the front matter has no field `mood` [unknown-field]
-          at: "mood"
-          help: drop it; known here: `acceptance`, `bookKind`, `category`, `description`, `hiddenFromUser`, `instanceReady`, `maxBurst`, `name`, `requiresApproval`, `revealAt`, `runSkillList`, `sharedContext`, `snapshot`, `stages`, `startupMode`, `tables`, `tags`, `version`, `workers`
-    "#]],
+            orchestrator.md:5:1: warning: the front matter has no field `descripton` [unknown-field]
+              at: "descripton"
+              help: did you mean `description`?
+            orchestrator.md:6:1: warning: the front matter has no field `mood` [unknown-field]
+              at: "mood"
+              help: drop it; known here: `acceptance`, `bookKind`, `category`, `chance`, `description`, `hiddenFromUser`, `instanceReady`, `maxBurst`, `name`, `requiresApproval`, `revealAt`, `runSkillList`, `sharedContext`, `snapshot`, `stages`, `startupMode`, `tables`, `tags`, `version`, `workers`
+        "#]],
     );
     check_skill(
         "inputKeys: [a]\noutputKeys: [b]\ncolour: red",
@@ -1032,4 +1032,49 @@ fn any_pack() -> impl Strategy<Value = PackFiles> {
         }
         PackFiles(files.into_iter().map(|(path, text)| (path, Arc::from(text.into_iter().collect::<String>()))).collect())
     })
+}
+
+#[test]
+fn draws_are_read_and_count_as_written() {
+    check(
+        "== orchestrator.md\n---\nname: p\ndescription: d\nworkers: [draft]\nchance:\n  - {tag: dice.current, draw: 4d20}\n  - {tag: weather, pick: [sun, rain]}\n  - {tag: fate, draw: percent}\n---\n\
+         == workers/draft/SKILL.md\n---\nid: draft\ndescription: Writes.\ninputTags: [dice.current, weather, fate]\noutputTags: [chapter.draft]\n---\nWrite.\n",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn draws_that_cannot_be_made() {
+    check_manifest(
+        "tables: [vars.table]\nchance:\n  - {tag: a, draw: 0d20}\n  - {tag: b, draw: dice}\n  - {tag: c}\n  - {draw: d6}\n  - {tag: d, pick: []}\n  - {tag: e, pick: [x], draw: d6}\n  - {tag: f, draw: d6}\n  - {tag: f, draw: d6}\n  - {tag: vars.table, draw: d6}\n  - d6",
+        expect![[r#"
+            orchestrator.md:7:20: error: `0d20` is no draw [bad-draw]
+              at: "0d20"
+              help: write dice as `4d20` (1 to 100 dice of 2 to 1000 sides), or `percent`
+            orchestrator.md:8:20: error: `dice` is no draw [bad-draw]
+              at: "dice"
+              help: write dice as `4d20` (1 to 100 dice of 2 to 1000 sides), or `percent`
+            orchestrator.md:9:5: error: an entry of `chance` has no `draw` [missing-field]
+              at: "{"
+              help: write `draw: 4d20`, `draw: percent` or `pick: [sun, rain, fog]`
+            orchestrator.md:10:5: error: an entry of `chance` has no `tag` [missing-field]
+              at: "{"
+              help: write `tag: play.dice.current`: where the outcome goes
+            orchestrator.md:11:5: error: `pick` has nothing to pick from [bad-draw]
+              at: "{"
+              help: write `draw: 4d20`, `draw: percent` or `pick: [sun, rain, fog]`
+            orchestrator.md:12:5: error: an entry of `chance` has both `draw` and `pick` [bad-draw]
+              at: "{"
+              help: keep one of the two
+            orchestrator.md:14:11: error: `f` is drawn twice [duplicate-id]
+              at: "f"
+              help: give each draw a tag of its own
+            orchestrator.md:15:11: error: `vars.table` is a table, and a draw writes a text [chance-in-table]
+              at: "vars.table"
+              help: draw into a tag of its own; a worker puts what it means into the table
+            orchestrator.md:16:5: error: an entry of `chance` is a map of fields, not a text [wrong-type]
+              at: "d6"
+              help: write `field: value` lines
+        "#]],
+    );
 }

@@ -1,8 +1,10 @@
 //! Tests of the scenario language: what a file is read as, what is said of a broken one, who speaks when.
 
 mod files;
+mod packs;
 mod parse;
 mod play;
+mod suite;
 
 use quire_scenario::{LineKind, ModelLine, Scenario, UserLine};
 

@@ -49,6 +49,7 @@ fn the_head_says_how_the_session_starts() {
                     time_ms: None,
                 },
             },
+            secrets: [],
             lines: [],
         }
     "#]]
@@ -439,7 +440,7 @@ fn every_fault_is_named_with_a_way_out() {
                 options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, each as `name=value`
             test.scenario:8:9: error: `usr` begins no statement
                 at "usr"
-                a statement begins with pack, option, user, agent or worker; `and` adds a call; the text of a statement is indented by two or more
+                a statement begins with pack, option, secret, user, agent or worker; `and` adds a call; the text of a statement is indented by two or more
             test.scenario:9:9: error: the user neither says nor does anything
                 at "user"
                 write words, or an action: accept, reject: …, answer q1=A …
@@ -547,4 +548,30 @@ fn columns_count_characters_and_windows_lines_are_lines() {
             write the whole tag, like `chapter.draft`
     "#]],
     );
+}
+
+#[test]
+fn secrets_name_their_readers() {
+    let scenario = parse(
+        "
+        secret  draft act(A): the pilot did it
+        secret  nobody: a key
+        ",
+    );
+    expect![[r#"
+        [
+            Secret {
+                words: "the pilot did it",
+                readers: [
+                    "draft",
+                    "act(A)",
+                ],
+            },
+            Secret {
+                words: "a key",
+                readers: [],
+            },
+        ]
+    "#]]
+    .assert_debug_eq(&scenario.secrets);
 }

@@ -1,0 +1,114 @@
+//! The commands. Each file is one kind of them; what they share is the [`Desk`] and the exit.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use quire_adapters::stores::sqlite::SqliteStore;
+use quire_core::chance::Seed;
+use quire_core::ids::{SessionId, Timestamp};
+use quire_runtime::driver::Ports;
+use quire_runtime::fleet::Fleet;
+use quire_runtime::ports::{Chance, Clock, Store};
+use quire_runtime::retry::RetryPolicy;
+
+use crate::models::{self, KnownModels};
+use crate::options::{Command, Options, PackCommand};
+use crate::packs::Packs;
+
+mod act;
+mod demo;
+mod look;
+mod pack;
+mod progress;
+mod screen;
+mod watch;
+
+/// Runs one command.
+pub async fn run(options: Options) -> Result<ExitCode> {
+    let folder = match options.data {
+        Some(folder) => folder,
+        None => models::default_data_folder().ok_or_else(|| anyhow!("this platform has no data folder; give one with --data"))?,
+    };
+    let is_json = options.json;
+    match options.command {
+        Command::Demo(demo) => demo::demo(&folder, demo).await,
+        Command::Pack(pack) => match pack.command {
+            PackCommand::Check { folder: pack } => pack::check(&pack, is_json),
+            PackCommand::List => pack::list(&Packs::of(&folder), is_json),
+        },
+        command => {
+            let desk = Desk::open(&folder, is_json).await?;
+            match command {
+                Command::Show(on) => look::show(&desk, &on.session).await,
+                Command::Journal(on) => look::journal(&desk, &on.session).await,
+                Command::Context(context) => look::context(&desk, &context).await,
+                Command::List => look::list(&desk).await,
+                Command::Watch(on) => watch::watch(&desk, &on.session).await,
+                Command::New(new) => act::new(&desk, new).await,
+                command => act::act(&desk, command).await,
+            }
+        }
+    }
+}
+
+/// What a command works with: the data folder and its sessions.
+pub struct Desk {
+    /// The sessions.
+    pub fleet: Fleet,
+    /// Where they lie.
+    pub store: Arc<dyn Store>,
+    /// Where packs are found.
+    pub packs: Packs,
+    /// Whether one JSON object is wanted instead of words.
+    pub is_json: bool,
+}
+
+impl Desk {
+    /// Opens a data folder, and makes it where there is none.
+    pub async fn open(folder: &Path, is_json: bool) -> Result<Self> {
+        let folder: PathBuf = std::path::absolute(folder).context("the data folder has no path")?;
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder).await?);
+        let ports = Ports {
+            store: store.clone(),
+            models: Arc::new(KnownModels),
+            clock: Arc::new(SystemClock),
+            chance: Arc::new(SystemChance),
+            retry: RetryPolicy::default(),
+        };
+        Ok(Self { fleet: Fleet::new(ports), store, packs: Packs::of(&folder), is_json })
+    }
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(jiff::Timestamp::now().as_millisecond())
+    }
+}
+
+/// The machine's randomness.
+#[derive(Debug, Clone, Copy)]
+struct SystemChance;
+
+impl Chance for SystemChance {
+    fn seed(&self) -> Seed {
+        Seed(uuid::Uuid::new_v4().as_u64_pair().1 ^ uuid::Uuid::new_v4().as_u64_pair().0.rotate_left(32))
+    }
+}
+
+/// Makes a session's id: short enough to be typed, long enough to be the only one.
+fn new_session_id() -> SessionId {
+    const LETTERS: &[u8] = b"abcdefghjkmnpqrstuvwxyz23456789";
+    let mut random = uuid::Uuid::new_v4().as_u128();
+    let letters = std::iter::repeat_with(|| {
+        let letter = LETTERS[(random % LETTERS.len() as u128) as usize];
+        random /= LETTERS.len() as u128;
+        char::from(letter)
+    });
+    SessionId::new(letters.take(8).collect::<String>())
+}

@@ -1,0 +1,286 @@
+//! Commands that act for the user: each posts one action and stays until the session waits again, is done or has failed.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use quire_core::event::{Action, Budget, Start};
+use quire_core::ids::{ItemNumber, SessionId};
+use quire_core::session::{CauseKind, Phase, Refusal, Waiting};
+use quire_core::table::Table;
+use quire_core::tag::Tag;
+use quire_runtime::driver::Opened;
+use quire_runtime::ports::Answered;
+use serde_json::Value;
+
+use super::progress::Progress;
+use super::{Desk, new_session_id, screen};
+use crate::models;
+use crate::options::{Answer, Command, Edit, EditCell, New, Reject, ReleaseCell, Say, SetBudget, UpgradePack};
+use crate::report::{self, Unknown, Usage};
+use crate::wire;
+
+/// Starts a session.
+pub async fn new(desk: &Desk, new: New) -> Result<ExitCode> {
+    let profile = new.model.as_deref().unwrap_or(models::ENVIRONMENT);
+    let profile = models::check_profile(profile).map_err(|failure| Usage(failure.message))?;
+    let pack = new.pack.as_deref().map(|pack| readable(desk, pack)).transpose()?;
+    if let Some(pack) = &pack {
+        check_bindings(pack)?;
+    }
+    let offer = if pack.is_some() { vec![] } else { desk.packs.offer() };
+    let start =
+        Start { title: new.title.unwrap_or_default(), pack, profile, burst_max: new.burst, budget: Budget::default(), offer };
+    let id = new_session_id();
+    desk.fleet.start(&id, start).await?;
+    let opened = desk.fleet.look(&id).await?;
+    if !desk.is_json {
+        println!("Session {id}");
+    }
+    screen::tell(desk, &opened);
+    Ok(ExitCode::from(report::FINE))
+}
+
+/// Reads a pack that can be used, or tells what is wrong with it.
+fn readable(desk: &Desk, name_or_folder: &str) -> Result<quire_core::pack::PackFiles> {
+    let found = desk.packs.find(name_or_folder).map_err(|error| Unknown(format!("{error:#}")))?;
+    super::pack::refuse_unreadable(&found)?;
+    Ok(found.files)
+}
+
+/// A pack whose bindings name profiles that are not there does not start: it would fail in the middle.
+fn check_bindings(files: &quire_core::pack::PackFiles) -> Result<()> {
+    let (pack, _) = quire_core::pack::read(files);
+    for profile in pack.iter().flat_map(|pack| pack.profiles()) {
+        models::check_profile(profile)
+            .map_err(|failure| Unknown(format!("the pack binds the profile `{profile}`: {}", failure.message)))?;
+    }
+    Ok(())
+}
+
+/// Acts on a session.
+pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
+    let id = SessionId::new(session_of(&command));
+    let opened = desk.fleet.look(&id).await?;
+    let progress = Progress::begin(desk, &opened);
+    if let Some(action) = action_of(desk, command, &opened)?
+        && let Answered::Refused { refusal } = desk.fleet.act(&id, &action).await?
+    {
+        progress.end().await;
+        return refused(desk, &id, &refusal).await;
+    }
+    desk.fleet.settled(&id).await?;
+    progress.end().await;
+    let opened = desk.fleet.look(&id).await?;
+    screen::tell(desk, &opened);
+    Ok(ExitCode::from(if has_failed(&opened) { report::FAILED } else { report::FINE }))
+}
+
+async fn refused(desk: &Desk, id: &SessionId, refusal: &Refusal) -> Result<ExitCode> {
+    report::refusal(refusal);
+    if desk.is_json {
+        let mut view = wire::session(&desk.fleet.look(id).await?);
+        view["refusal"] = report::refusal_json(refusal);
+        println!("{view}");
+    }
+    Ok(ExitCode::from(report::REFUSED))
+}
+
+fn has_failed(opened: &Opened) -> bool {
+    match opened.session.phase() {
+        Phase::WaitingUser(waiting) => waiting.cause().is_some_and(|cause| cause.kind == CauseKind::Failed),
+        Phase::Error { .. } => true,
+        Phase::Idle | Phase::Running(_) | Phase::Done => false,
+    }
+}
+
+fn session_of(command: &Command) -> &str {
+    match command {
+        Command::Say(Say { session, .. })
+        | Command::Reject(Reject { session, .. })
+        | Command::Answer(Answer { session, .. })
+        | Command::Edit(Edit { session, .. })
+        | Command::EditCell(EditCell { session, .. })
+        | Command::ReleaseCell(ReleaseCell { session, .. })
+        | Command::SetBudget(SetBudget { session, .. })
+        | Command::UpgradePack(UpgradePack { session, .. }) => session,
+        Command::Select(select) => &select.session,
+        Command::Approve(on) => &on.session,
+        Command::Accept(on) | Command::Discard(on) => &on.session,
+        Command::Skip(on) => &on.session,
+        Command::Confirm(on)
+        | Command::Retry(on)
+        | Command::Stop(on)
+        | Command::Finish(on)
+        | Command::Reveal(on)
+        | Command::Resume(on)
+        | Command::Show(on)
+        | Command::Journal(on)
+        | Command::Watch(on) => &on.session,
+        Command::Context(context) => &context.session,
+        Command::Demo(_) | Command::New(_) | Command::List | Command::Pack(_) => unreachable!("these act on no session"),
+    }
+}
+
+/// Makes the action that a command means. `resume` is none: it goes on with what is owed.
+fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Action>> {
+    Ok(Some(match command {
+        Command::Say(say) => said(say)?,
+        Command::Confirm(_) => Action::ConfirmIntake,
+        Command::Approve(on) => Action::Approve { decision: on.decision },
+        Command::Reject(reject) => rejected(reject, opened),
+        Command::Accept(on) => Action::Accept { artifact: on.artifact },
+        Command::Discard(on) => Action::Discard { artifact: on.artifact },
+        Command::Answer(answer) => answered(answer, opened)?,
+        Command::Skip(on) => Action::Skip { card: on.card },
+        Command::Retry(_) => Action::Retry,
+        Command::Stop(_) => Action::Stop,
+        Command::Finish(_) => Action::Finish,
+        Command::Edit(edit) => edited(edit)?,
+        Command::EditCell(edit) => {
+            let tag = tag(&edit.tag)?;
+            let rev = edit.rev.map_or_else(|| present_rev(opened, &tag, &edit.key), Ok)?;
+            let value = serde_json::from_str(&edit.value).unwrap_or(Value::String(edit.value));
+            Action::EditCell { tag, key: edit.key, value, rev }
+        }
+        Command::ReleaseCell(release) => {
+            let tag = tag(&release.tag)?;
+            let rev = release.rev.map_or_else(|| present_rev(opened, &tag, &release.key), Ok)?;
+            Action::ReleaseCell { tag, key: release.key, rev }
+        }
+        Command::Select(select) => {
+            let pack = readable(desk, &select.pack)?;
+            check_bindings(&pack)?;
+            Action::SelectPack { pack }
+        }
+        Command::SetBudget(set) => Action::SetBudget { budget: budget(set, opened.session.budget())? },
+        Command::UpgradePack(upgrade) => {
+            let own = opened.session.pack().map(|pack| pack.name.clone());
+            let name = upgrade.pack.or(own).ok_or_else(|| Usage("the session has no pack yet; name one".to_owned()))?;
+            let pack = readable(desk, &name)?;
+            check_bindings(&pack)?;
+            Action::UpgradePack { pack }
+        }
+        Command::Reveal(_) => Action::Reveal,
+        Command::Resume(_) => return Ok(None),
+        Command::Demo(_)
+        | Command::New(_)
+        | Command::Show(_)
+        | Command::Journal(_)
+        | Command::Context(_)
+        | Command::List
+        | Command::Watch(_)
+        | Command::Pack(_) => unreachable!("these are no actions"),
+    }))
+}
+
+fn said(say: Say) -> Result<Action> {
+    let mut values = BTreeMap::new();
+    for value in &say.values {
+        let (field, value) = value.split_once('=').ok_or_else(|| Usage(format!("`--set {value}`: write FIELD=VALUE")))?;
+        values.insert(field.trim().to_owned(), value.to_owned());
+    }
+    let text = if say.text.is_empty() && values.is_empty() { read_stdin()? } else { say.text.join(" ") };
+    Ok(Action::SubmitInput { text: text.into(), values })
+}
+
+fn rejected(reject: Reject, opened: &Opened) -> Action {
+    let reason = reject.reason.unwrap_or_default().into();
+    let waits_for_leave = matches!(opened.session.phase().waiting(), Some(Waiting::ApproveStep(_)));
+    if reject.decision.is_some() || (waits_for_leave && reject.artifact.is_none()) {
+        Action::RejectStep { decision: reject.decision, reason }
+    } else {
+        Action::Reject { artifact: reject.artifact, reason }
+    }
+}
+
+fn answered(answer: Answer, opened: &Opened) -> Result<Action> {
+    let session = &opened.session;
+    let Some(card) = session.phase().waiting().and_then(Waiting::card) else {
+        // The session itself says what is pending.
+        return Ok(Action::Answer { card: answer.card, answers: vec![] });
+    };
+    let mut answers = vec![];
+    for pair in &answer.answers {
+        let (question, value) = pair.split_once('=').ok_or_else(|| Usage(format!("`{pair}`: write QUESTION=ANSWER")))?;
+        // Another card's questions are not this one's to judge: the session refuses the card.
+        let is_other_card = answer.card.as_ref().is_some_and(|named| *named != card.id.to_string());
+        if is_other_card {
+            continue;
+        }
+        answers.push(card.answer(question.trim(), value).map_err(|fault| Unknown(fault.to_string()))?);
+    }
+    Ok(Action::Answer { card: answer.card, answers })
+}
+
+fn edited(edit: Edit) -> Result<Action> {
+    let tag = tag(&edit.tag)?;
+    let base = edit.base.as_deref().map(item_number).transpose()?;
+    let text = edit.text.map_or_else(read_stdin, Ok)?;
+    Ok(Action::EditItem { tag, base, text: text.into() })
+}
+
+fn item_number(raw: &str) -> Result<ItemNumber> {
+    let number =
+        raw.parse().map_err(|_| Unknown(format!("there is no item `{raw}`; items have numbers, `quire show` names them")))?;
+    Ok(ItemNumber(number))
+}
+
+fn tag(raw: &str) -> Result<Tag> {
+    Tag::parse(raw).map_err(|error| Usage(error.to_string()).into())
+}
+
+fn present_rev(opened: &Opened, tag: &Tag, key: &str) -> Result<u64> {
+    let item = opened.session.board().accepted(tag);
+    let table = Table::read(item.map(|item| item.content.as_ref())).unwrap_or_default();
+    Ok(table.rev(key))
+}
+
+fn budget(set: SetBudget, present: Budget) -> Result<Budget> {
+    Ok(Budget {
+        rounds: limit(set.rounds.as_deref(), present.rounds, whole)?,
+        tokens: limit(set.tokens.as_deref(), present.tokens, whole)?,
+        money_micros: limit(set.money.as_deref(), present.money_micros, micros)?,
+        time_ms: limit(set.time.as_deref(), present.time_ms, milliseconds)?,
+    })
+}
+
+fn limit(given: Option<&str>, present: Option<u64>, read: impl Fn(&str) -> Option<u64>) -> Result<Option<u64>> {
+    match given {
+        None => Ok(present),
+        Some("none") => Ok(None),
+        Some(text) => {
+            read(text).map(Some).ok_or_else(|| Usage(format!("`{text}` is no limit; see `quire set-budget --help`")).into())
+        }
+    }
+}
+
+fn whole(text: &str) -> Option<u64> {
+    text.replace(['_', ','], "").parse().ok()
+}
+
+fn micros(text: &str) -> Option<u64> {
+    let amount: f64 = text.parse().ok()?;
+    (amount >= 0.0 && amount.is_finite()).then(|| (amount * 1e6).round() as u64)
+}
+
+fn milliseconds(text: &str) -> Option<u64> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1.0),
+        None => match text.char_indices().next_back()? {
+            (at, 's') => (text.get(..at)?, 1e3),
+            (at, 'm') => (text.get(..at)?, 60e3),
+            (at, 'h') => (text.get(..at)?, 3600e3),
+            _ => (text, 1e3),
+        },
+    };
+    let amount: f64 = number.trim().parse().ok()?;
+    (amount >= 0.0 && amount.is_finite()).then(|| (amount * unit).round() as u64)
+}
+
+fn read_stdin() -> Result<String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("the text on stdin cannot be read")?;
+    Ok(text)
+}

@@ -1,0 +1,295 @@
+//! What can be typed: the commands and their options.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Writing with many agents, governed by you.
+#[derive(Debug, Parser)]
+#[command(name = "quire", version, arg_required_else_help = true, max_term_width = 100)]
+pub struct Options {
+    /// Print one JSON object on stdout instead of words.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The folder where everything lies.
+    #[arg(long, global = true, value_name = "FOLDER", env = "QUIRE_DATA")]
+    pub data: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Play the built-in demo: a short story, without a key and without a network.
+    Demo(Demo),
+    /// Start a session with a pack.
+    New(New),
+    /// Say something to a session.
+    Say(Say),
+    /// Confirm the intake.
+    Confirm(OnSession),
+    /// Let the worker run that the agent chose.
+    Approve(OnDecision),
+    /// Send an artifact back, or do not let a worker run.
+    Reject(Reject),
+    /// Make an artifact a fact.
+    Accept(OnArtifact),
+    /// Throw an artifact away, or a run that asks.
+    Discard(OnArtifact),
+    /// Answer the questions of a card.
+    Answer(Answer),
+    /// Close a card without answers.
+    Skip(OnCard),
+    /// Do again what failed or was stopped.
+    Retry(OnSession),
+    /// Stop what runs; what has come is kept.
+    Stop(OnSession),
+    /// End a session for good.
+    Finish(OnSession),
+    /// Write a tag's text.
+    Edit(Edit),
+    /// Write one cell of a table; it is yours until you release it.
+    EditCell(EditCell),
+    /// Hand a cell back to the workers.
+    ReleaseCell(ReleaseCell),
+    /// Choose the pack of a session that has none.
+    Select(Select),
+    /// Set what a session may spend.
+    SetBudget(SetBudget),
+    /// Move a session to another version of its pack.
+    UpgradePack(UpgradePack),
+    /// Show what the pack hides from you.
+    Reveal(OnSession),
+    /// Show where a session stands.
+    Show(OnSession),
+    /// Show what has happened, record by record.
+    Journal(OnSession),
+    /// Show what a worker got to see, and what was kept from it.
+    Context(Context),
+    /// Go on with what a stopped program left: first the inbox, then what is owed.
+    Resume(OnSession),
+    /// List all sessions.
+    List,
+    /// Watch a session while it works, also from another terminal.
+    Watch(OnSession),
+    /// Look after packs.
+    Pack(Pack),
+}
+
+/// A session.
+#[derive(Debug, Args)]
+pub struct OnSession {
+    /// The session.
+    pub session: String,
+}
+
+/// A decision of a session.
+#[derive(Debug, Args)]
+pub struct OnDecision {
+    /// The session.
+    pub session: String,
+    /// The decision; else the pending one.
+    #[arg(long, value_name = "ID")]
+    pub decision: Option<String>,
+}
+
+/// An artifact of a session.
+#[derive(Debug, Args)]
+pub struct OnArtifact {
+    /// The session.
+    pub session: String,
+    /// The artifact; else the pending one.
+    #[arg(long, value_name = "ID")]
+    pub artifact: Option<String>,
+}
+
+/// A card of a session.
+#[derive(Debug, Args)]
+pub struct OnCard {
+    /// The session.
+    pub session: String,
+    /// The card; else the open one.
+    #[arg(long, value_name = "ID")]
+    pub card: Option<String>,
+}
+
+/// `quire demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Let the demo play itself to the end.
+    #[arg(long)]
+    pub auto: bool,
+}
+
+/// `quire new`.
+#[derive(Debug, Args)]
+pub struct New {
+    /// The pack: its name, or its folder. Without one the session asks for it.
+    pub pack: Option<String>,
+    /// A title.
+    #[arg(long)]
+    pub title: Option<String>,
+    /// A model profile, or `scripted:FILE` for a scenario that plays the model.
+    #[arg(long, value_name = "PROFILE")]
+    pub model: Option<String>,
+    /// The agent's rounds between two of your actions.
+    #[arg(long, value_name = "ROUNDS")]
+    pub burst: Option<u32>,
+}
+
+/// `quire say`.
+#[derive(Debug, Args)]
+pub struct Say {
+    /// The session.
+    pub session: String,
+    /// Your words; several are joined by spaces. Without any, they are read from stdin.
+    pub text: Vec<String>,
+    /// A value of an intake field.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    pub values: Vec<String>,
+}
+
+/// `quire reject`.
+#[derive(Debug, Args)]
+pub struct Reject {
+    /// The session.
+    pub session: String,
+    /// What to mend, or why not.
+    #[arg(long)]
+    pub reason: Option<String>,
+    /// The artifact; else the pending one.
+    #[arg(long, value_name = "ID", conflicts_with = "decision")]
+    pub artifact: Option<String>,
+    /// The decision; else the pending one.
+    #[arg(long, value_name = "ID")]
+    pub decision: Option<String>,
+}
+
+/// `quire answer`.
+#[derive(Debug, Args)]
+pub struct Answer {
+    /// The session.
+    pub session: String,
+    /// A question and its answer: an option's letter, or your own words.
+    #[arg(required = true, value_name = "QUESTION=ANSWER")]
+    pub answers: Vec<String>,
+    /// The card; else the open one.
+    #[arg(long, value_name = "ID")]
+    pub card: Option<String>,
+}
+
+/// `quire edit`.
+#[derive(Debug, Args)]
+pub struct Edit {
+    /// The session.
+    pub session: String,
+    /// The tag.
+    pub tag: String,
+    /// The item you edited; else the newest.
+    #[arg(long, value_name = "ITEM")]
+    pub base: Option<String>,
+    /// The whole new text; else it is read from stdin.
+    #[arg(long)]
+    pub text: Option<String>,
+}
+
+/// `quire edit-cell`.
+#[derive(Debug, Args)]
+pub struct EditCell {
+    /// The session.
+    pub session: String,
+    /// The table's tag.
+    pub tag: String,
+    /// The cell.
+    pub key: String,
+    /// The new value: JSON, or words.
+    pub value: String,
+    /// The revision you saw; else the present one.
+    #[arg(long, value_name = "REV")]
+    pub rev: Option<u64>,
+}
+
+/// `quire release-cell`.
+#[derive(Debug, Args)]
+pub struct ReleaseCell {
+    /// The session.
+    pub session: String,
+    /// The table's tag.
+    pub tag: String,
+    /// The cell.
+    pub key: String,
+    /// The revision you saw; else the present one.
+    #[arg(long, value_name = "REV")]
+    pub rev: Option<u64>,
+}
+
+/// `quire select`.
+#[derive(Debug, Args)]
+pub struct Select {
+    /// The session.
+    pub session: String,
+    /// The pack: its name, or its folder.
+    pub pack: String,
+}
+
+/// `quire set-budget`. What is not given stays.
+#[derive(Debug, Args)]
+pub struct SetBudget {
+    /// The session.
+    pub session: String,
+    /// Model rounds in all, or `none`.
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<String>,
+    /// Tokens in all, or `none`.
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<String>,
+    /// Money in all, in the price table's currency, or `none`.
+    #[arg(long, value_name = "AMOUNT")]
+    pub money: Option<String>,
+    /// Time that models work in all: `90s`, `15m`, `2h`, or `none`.
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+}
+
+/// `quire upgrade-pack`.
+#[derive(Debug, Args)]
+pub struct UpgradePack {
+    /// The session.
+    pub session: String,
+    /// The pack: its name, or its folder; else the present version of the session's own.
+    pub pack: Option<String>,
+}
+
+/// `quire context`.
+#[derive(Debug, Args)]
+pub struct Context {
+    /// The session.
+    pub session: String,
+    /// The run; else the latest.
+    pub run: Option<String>,
+    /// Print the whole prompt.
+    #[arg(long)]
+    pub prompt: bool,
+}
+
+/// `quire pack …`.
+#[derive(Debug, Args)]
+pub struct Pack {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: PackCommand,
+}
+
+/// One command on packs.
+#[derive(Debug, Subcommand)]
+pub enum PackCommand {
+    /// Read a pack to the end and say what is wrong with it.
+    Check {
+        /// The pack's folder.
+        folder: PathBuf,
+    },
+    /// List the packs there are.
+    List,
+}

@@ -1,0 +1,207 @@
+//! Sessions as JSON: the one shape that scripts, and later the page, see.
+//!
+//! What the pack hides from the user is masked here by tag, in every view.
+
+use quire_core::artifact::Artifact;
+use quire_core::blackboard::{Item, Source};
+use quire_core::event::Event;
+use quire_core::ids::{ArtifactId, SkillId};
+use quire_core::journal::Record;
+use quire_core::session::{Phase, Session, Verb, Waiting};
+use quire_runtime::driver::Opened;
+use serde_json::{Map, Value, json};
+
+/// What stands in place of a hidden text.
+pub const HIDDEN: &str = "(hidden)";
+
+/// Shows a session whole.
+pub fn session(opened: &Opened) -> Value {
+    let session = &opened.session;
+    let mut view = json!({
+        "session": session.id(),
+        "seq": opened.head,
+        "title": session.title(),
+        "pack": session.pack().map(|pack| json!({ "name": pack.name, "version": pack.version, "hash": pack.hash, "kind": pack.book_kind })),
+        "profile": session.profile(),
+        "phase": session.phase().as_str(),
+        "waiting": session.phase().waiting().map(|waiting| waiting_view(session, waiting)),
+        "stage": session.stage().as_str(),
+        "turn": session.turn(),
+        "burst": session.burst(),
+        "budget": session.budget(),
+        "spent": session.spent(),
+        "pending": session.pending(),
+        "heard": Verb::ALL.iter().filter(|verb| session.phase().hears(**verb)).map(|verb| verb.as_str()).collect::<Vec<_>>(),
+        "artifacts": session.artifacts().iter().map(artifact_view).collect::<Vec<_>>(),
+        "blackboard": session.board().tags().filter_map(|tag| Some(item_view(session, session.board().newest(tag)?))).collect::<Vec<_>>(),
+        "log": session.log_lines().iter().map(|line| line.text.as_str()).collect::<Vec<_>>(),
+        "incomplete": incomplete_view(session),
+    });
+    if let Phase::Error { reason } = session.phase() {
+        view["error"] = json!(reason);
+    }
+    view
+}
+
+fn waiting_view(session: &Session, waiting: &Waiting) -> Value {
+    let mut view = Map::from_iter([("reason".to_owned(), json!(waiting.as_str()))]);
+    match waiting {
+        Waiting::SkillSelection => {
+            view.insert("packs".to_owned(), json!(session.offer()));
+        }
+        Waiting::Intake => {
+            let intake = session.intake();
+            view.insert("prompt".to_owned(), json!(session.pack().map(|pack| pack.startup.prompt.as_str())));
+            view.insert("fields".to_owned(), json!(intake.fields));
+            view.insert("values".to_owned(), json!(intake.values));
+            view.insert("notes".to_owned(), json!(intake.notes));
+            view.insert("missing".to_owned(), json!(intake.missing()));
+        }
+        Waiting::Input { message, cause, .. } => {
+            let message = message.as_ref().or(cause.as_ref().map(|cause| &cause.message));
+            view.insert("message".to_owned(), json!(message));
+        }
+        Waiting::ApproveStep(decision) => {
+            let pack = session.pack().expect("a decision needs a pack");
+            let skill = pack.skill(decision.skill.as_str());
+            let decision = json!({
+                "id": decision.id,
+                "skill": decision.skill,
+                "role": decision.role,
+                "reason": decision.reason,
+                "reads": skill.map(|skill| &skill.input_tags),
+                "writes": skill.map(|skill| skill.outputs_for(decision.role.as_ref())),
+            });
+            view.insert("decision".to_owned(), decision);
+        }
+        Waiting::ReviewArtifact { artifact, .. } => {
+            view.insert("artifact".to_owned(), artifact_with_texts(session, *artifact));
+        }
+        Waiting::WorkerQuestions { run, .. } => {
+            let run = session.run(*run);
+            view.insert("run".to_owned(), json!({ "id": run.id, "skill": run.skill, "role": run.role }));
+        }
+        Waiting::Revision { artifact, .. } => {
+            view.insert("artifact".to_owned(), artifact_with_texts(session, *artifact));
+            let artifact = session.artifact(*artifact);
+            let notes = session.work(&artifact.skill, artifact.role.as_ref()).map(|work| &work.notes);
+            view.insert("notes".to_owned(), json!(notes));
+        }
+    }
+    if let Some(card) = waiting.card() {
+        view.insert("card".to_owned(), json!(card));
+    }
+    if let Some(cause) = waiting.cause() {
+        view.insert("cause".to_owned(), json!(cause.kind));
+        view.insert("causeMessage".to_owned(), json!(cause.message));
+    }
+    Value::Object(view)
+}
+
+fn artifact_view(artifact: &Artifact) -> Value {
+    json!({
+        "id": artifact.id,
+        "skill": artifact.skill,
+        "role": artifact.role,
+        "run": artifact.run,
+        "state": artifact.state,
+        "tags": artifact.items.keys().collect::<Vec<_>>(),
+        "items": artifact.items,
+        "summary": artifact.summary,
+        "failedChecks": artifact.failed_checks,
+        "verdict": artifact.verdict,
+    })
+}
+
+fn artifact_with_texts(session: &Session, id: ArtifactId) -> Value {
+    let artifact = session.artifact(id);
+    let mut view = artifact_view(artifact);
+    let texts: Map<String, Value> = (artifact.items.iter())
+        .map(|(tag, number)| (tag.to_string(), json!(content(session, session.board().item(*number)))))
+        .collect();
+    view["texts"] = Value::Object(texts);
+    view
+}
+
+fn item_view(session: &Session, item: &Item) -> Value {
+    let skill = match item.source {
+        Source::Run(run) => Some(&session.run(run).skill),
+        Source::User | Source::Runtime => None,
+    };
+    json!({
+        "tag": item.tag,
+        "state": session.board().state(item.number),
+        "item": item.number,
+        "source": item.source.to_string(),
+        "skill": skill,
+        "turn": item.turn,
+        "hidden": session.is_hidden(&item.tag),
+        "content": content(session, item),
+    })
+}
+
+/// Returns an item's text as the user may see it.
+pub fn content<'a>(session: &Session, item: &'a Item) -> &'a str {
+    if session.is_hidden(&item.tag) { HIDDEN } else { &item.content }
+}
+
+/// Says whether a skill writes something the user may not read yet: then its replies are masked whole.
+pub fn writes_hidden(session: &Session, skill: &SkillId) -> bool {
+    let Some(pack) = session.pack() else { return false };
+    let Some(skill) = pack.skill(skill.as_str()) else { return false };
+    session.hides_now() && skill.output_tags.iter().any(|output| pack.hidden.iter().any(|hidden| hidden.overlaps(output)))
+}
+
+// Which worker a broken text came from is not told apart here: one that writes what is hidden masks them all.
+fn incomplete_view(session: &Session) -> Vec<Value> {
+    let skills = session.pack().into_iter().flat_map(|pack| &pack.skills);
+    let is_masked = skills.map(|skill| &skill.id).any(|skill| writes_hidden(session, skill));
+    let view = |incomplete: &quire_core::session::Incomplete| {
+        let text = if is_masked { HIDDEN } else { &incomplete.text };
+        json!({ "call": incomplete.call, "text": text, "cause": incomplete.cause })
+    };
+    session.incomplete().iter().map(view).collect()
+}
+
+/// The calls whose replies hold what the user may not read yet.
+pub struct Masked {
+    calls: std::collections::BTreeSet<quire_core::ids::CallId>,
+}
+
+impl Masked {
+    /// Finds them among a session's records.
+    pub fn of(session: &Session, records: &[Record]) -> Self {
+        let asked = records.iter().filter_map(|record| match &record.event {
+            Event::ModelAsked(asked) => Some((asked.call, &asked.trace.as_ref()?.skill)),
+            _ => None,
+        });
+        Self { calls: asked.filter(|(_, skill)| writes_hidden(session, skill)).map(|(call, _)| call).collect() }
+    }
+
+    /// Shows a record, one line of the journal.
+    pub fn record(&self, record: &Record) -> Value {
+        let mut event = json!(record.event);
+        match &record.event {
+            Event::ModelReplied { call, .. } if self.calls.contains(call) => event["reply"] = json!(HIDDEN),
+            Event::ModelFailed { call, .. } if self.calls.contains(call) => event["partial"] = json!(HIDDEN),
+            Event::ModelIgnored { call, .. } if self.calls.contains(call) => event["text"] = json!(HIDDEN),
+            Event::ModelReplied { .. }
+            | Event::ModelFailed { .. }
+            | Event::ModelIgnored { .. }
+            | Event::Started(_)
+            | Event::User(_)
+            | Event::Drawn { .. }
+            | Event::ModelAsked(_) => {}
+        }
+        let mut view = Map::from_iter([
+            ("seq".to_owned(), json!(record.id)),
+            ("parent".to_owned(), json!(record.parent)),
+            ("time".to_owned(), json!(record.time)),
+            ("hash".to_owned(), json!(record.hash)),
+        ]);
+        if let Value::Object(fields) = event {
+            view.extend(fields);
+        }
+        Value::Object(view)
+    }
+}
