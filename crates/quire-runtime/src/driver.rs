@@ -307,8 +307,8 @@ impl Driver<'_> {
     /// The tags the asker must hand in; none where a pattern leaves it open.
     fn output_tags(&self, asker: CoreAsker) -> Vec<String> {
         let CoreAsker::Worker(run) = asker else { return vec![] };
-        let run = self.session.run(run);
-        let skill = self.session.pack().and_then(|pack| pack.skill(run.skill.as_str()));
+        let run = self.opened.session.run(run);
+        let skill = self.opened.session.pack().and_then(|pack| pack.skill(run.skill.as_str()));
         let patterns = skill.map(|skill| skill.outputs_for(run.role.as_ref())).unwrap_or_default();
         let tags: Option<Vec<String>> = patterns.iter().map(|pattern| Some(pattern.as_tag()?.as_str().to_owned())).collect();
         tags.unwrap_or_default()

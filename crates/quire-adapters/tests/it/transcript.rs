@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use quire_adapters::chance::OsChance;
 use quire_adapters::providers::anthropic::{Anthropic, AnthropicConfig};
 use quire_adapters::providers::gemini::{Gemini, GeminiConfig};
 use quire_adapters::providers::openai::{OpenAi, OpenAiConfig};
@@ -65,8 +66,13 @@ async fn journal(scenario: &Scenario, provider: Arc<dyn ModelProvider>) -> Vec<E
     let folder = tempfile::tempdir().expect("a folder");
     let store = SqliteStore::open(folder.path()).await.expect("a store");
     let retry = RetryPolicy { attempts_max: 1, ..RetryPolicy::default() };
-    let ports =
-        Ports { store: Arc::new(store), models: Arc::new(Only(provider)), clock: Arc::new(Ticks(AtomicI64::new(1))), retry };
+    let ports = Ports {
+        store: Arc::new(store),
+        models: Arc::new(Only(provider)),
+        clock: Arc::new(Ticks(AtomicI64::new(1))),
+        chance: Arc::new(OsChance),
+        retry,
+    };
     let fleet = Fleet::new(ports);
     let id = SessionId::new("s");
     let start = Start {
@@ -84,8 +90,9 @@ async fn journal(scenario: &Scenario, provider: Arc<dyn ModelProvider>) -> Vec<E
             fleet.settled(&id).await.expect("a store that works");
         }
     }
-    let path = fleet.look(&id).await.expect("a session").path;
-    path.into_iter().map(|record| without_the_speaker(record.event)).collect()
+    let (records, damage) = fleet.history(&id).await.expect("a store that works");
+    assert_eq!(damage, None);
+    records.into_iter().map(|record| without_the_speaker(record.event)).collect()
 }
 
 /// The prompt's hash stays: the transcript was the same at each step.
@@ -96,7 +103,9 @@ fn without_the_speaker(event: Event) -> Event {
             reply.usage = Usage::default();
             Event::ModelReplied { call, reply }
         }
-        Event::Started(_) | Event::User(_) | Event::ModelFailed { .. } | Event::ModelIgnored { .. } => event,
+        Event::Started(_) | Event::User(_) | Event::Drawn { .. } | Event::ModelFailed { .. } | Event::ModelIgnored { .. } => {
+            event
+        }
     }
 }
 

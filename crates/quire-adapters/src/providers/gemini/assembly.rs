@@ -213,6 +213,7 @@ fn finish_of(word: &str) -> Option<Finish> {
     Some(match word {
         "FINISH_REASON_UNSPECIFIED" => return None,
         "STOP" => Finish::Stop,
+        "FUNCTION_CALL" => Finish::ToolCalls,
         "MAX_TOKENS" => Finish::Length,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
             Finish::ContentFilter

@@ -232,7 +232,7 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
         .collect();
     fixtures.push(Fixture::whole("a byte that is no character", invalid));
     assert_eq!(
-        fixture::run(
+        run(
             &Fixture::whole("a long reply", started() + &text(0, &[&long]) + &finished("end_turn")),
             &[],
             async |bytes, deltas| read_reply("the server", "model-1", bytes, deltas).await
