@@ -78,8 +78,9 @@ pub fn assert_passed_on(fixtures: &[Fixture], read: fn(&Fixture, &[usize]) -> Ou
     }
 }
 
+/// Cuts each fixture at each of its bytes, but for the long ones, which are cut at random elsewhere.
 pub fn assert_any_one_cut(fixtures: &[Fixture], read: fn(&Fixture, &[usize]) -> Outcome) {
-    for fixture in fixtures {
+    for fixture in fixtures.iter().filter(|fixture| fixture.body.len() < 2_500) {
         let (whole, whole_heard) = read(fixture, &[]);
         for cut in 0..=fixture.body.len() {
             let (outcome, heard) = read(fixture, &[cut]);

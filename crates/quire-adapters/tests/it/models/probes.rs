@@ -211,7 +211,7 @@ async fn what_does_not_answer_is_asked_no_further() {
         ParallelCalls Unclear  not asked
         JsonSchema    Unclear  not asked
         JsonObject    Unclear  not asked
-        Reasoning     No       none was shown
+        Reasoning     Unclear  not asked
         Usage         Unclear  not asked
         CachedTokens  Unclear  not asked
         ContextSize   Unclear  not asked
