@@ -4,5 +4,7 @@ mod fake_anthropic;
 mod fake_gemini;
 pub mod fake_model;
 pub mod fake_openai;
+pub mod hand;
 pub mod play;
 pub mod store;
+pub mod transcript;

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use quire_adapters::chance::OsChance;
 use quire_adapters::providers::anthropic::{Anthropic, AnthropicConfig};
 use quire_adapters::providers::gemini::{Gemini, GeminiConfig};
 use quire_adapters::providers::openai::{OpenAi, OpenAiConfig};
 use quire_adapters::providers::scripted::Scripted;
 use quire_adapters::stores::sqlite::SqliteStore;
+use quire_core::chance::Seed;
 use quire_core::event::{Event, ModelAsked, Start};
 use quire_core::ids::{SessionId, Timestamp};
 use quire_core::message::{Failure, Usage};
 use quire_runtime::driver::Ports;
 use quire_runtime::fleet::Fleet;
-use quire_runtime::ports::{Clock, ModelProvider, Models};
+use quire_runtime::ports::{Chance, Clock, ModelProvider, Models};
 use quire_runtime::retry::RetryPolicy;
 use quire_scenario::{LineKind, ModelLine, Scenario, UserLine};
 use quire_testkit::fake_model::{FakeModel, FakeReply, Wire};
@@ -53,6 +53,15 @@ impl Clock for Ticks {
     }
 }
 
+/// The scenario's pack throws none.
+struct NoDice;
+
+impl Chance for NoDice {
+    fn seed(&self) -> Seed {
+        Seed(0)
+    }
+}
+
 struct Only(Arc<dyn ModelProvider>);
 
 impl Models for Only {
@@ -70,7 +79,7 @@ async fn journal(scenario: &Scenario, provider: Arc<dyn ModelProvider>) -> Vec<E
         store: Arc::new(store),
         models: Arc::new(Only(provider)),
         clock: Arc::new(Ticks(AtomicI64::new(1))),
-        chance: Arc::new(OsChance),
+        chance: Arc::new(NoDice),
         retry,
     };
     let fleet = Fleet::new(ports);
