@@ -8,4 +8,5 @@ mod pack;
 mod question;
 mod reply;
 mod session;
+mod table;
 mod tag;
