@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
+use quire_adapters::chance::OsChance;
 use quire_adapters::stores::sqlite::SqliteStore;
 use quire_core::event::{Action, Event, Start};
 use quire_core::ids::{SessionId, Timestamp};
@@ -87,7 +88,8 @@ pub async fn take_turn(fleet: &Fleet, id: &SessionId, turn: usize) -> Result<()>
 pub async fn fleet(folder: &Path, model: Arc<Narrator>) -> Result<(Fleet, Arc<dyn Store>)> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder).await?);
     let models = Arc::new(OneModel(model));
-    let ports = Ports { store: Arc::clone(&store), models, clock: Arc::new(WallClock), retry: RetryPolicy::default() };
+    let (clock, chance) = (Arc::new(WallClock), Arc::new(OsChance));
+    let ports = Ports { store: Arc::clone(&store), models, clock, chance, retry: RetryPolicy::default() };
     Ok((Fleet::new(ports), store))
 }
 
