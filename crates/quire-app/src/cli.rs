@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use quire_adapters::stores::sqlite::SqliteStore;
+use quire_core::chance::Seed;
 use quire_core::ids::{SessionId, Timestamp};
 use quire_runtime::driver::Ports;
 use quire_runtime::fleet::Fleet;
-use quire_runtime::ports::{Clock, Store};
+use quire_runtime::ports::{Chance, Clock, Store};
 use quire_runtime::retry::RetryPolicy;
 
 use crate::models::{self, KnownModels};
@@ -73,6 +74,7 @@ impl Desk {
             store: store.clone(),
             models: Arc::new(KnownModels),
             clock: Arc::new(SystemClock),
+            chance: Arc::new(SystemChance),
             retry: RetryPolicy::default(),
         };
         Ok(Self { fleet: Fleet::new(ports), store, packs: Packs::of(&folder), is_json })
@@ -86,6 +88,16 @@ struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp(jiff::Timestamp::now().as_millisecond())
+    }
+}
+
+/// The machine's randomness.
+#[derive(Debug, Clone, Copy)]
+struct SystemChance;
+
+impl Chance for SystemChance {
+    fn seed(&self) -> Seed {
+        Seed(uuid::Uuid::new_v4().as_u64_pair().1 ^ uuid::Uuid::new_v4().as_u64_pair().0.rotate_left(32))
     }
 }
 

@@ -189,6 +189,7 @@ impl Masked {
             | Event::ModelIgnored { .. }
             | Event::Started(_)
             | Event::User(_)
+            | Event::Drawn { .. }
             | Event::ModelAsked(_) => {}
         }
         let mut view = Map::from_iter([

@@ -567,7 +567,8 @@ impl Session {
     /// Says whether what the pack hides is still hidden.
     pub fn hides_now(&self) -> bool {
         let is_shown_when_done = self.pack.as_ref().is_some_and(|pack| pack.reveal_when_done);
-        !self.revealed && !(self.stage == Stage::Done && is_shown_when_done)
+        let is_shown = self.revealed || (self.stage == Stage::Done && is_shown_when_done);
+        !is_shown
     }
 
     /// Returns the profile of whoever asks in the call under way.

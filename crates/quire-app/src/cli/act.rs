@@ -64,11 +64,11 @@ pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
     let id = SessionId::new(session_of(&command));
     let opened = desk.fleet.look(&id).await?;
     let progress = Progress::begin(desk, &opened);
-    if let Some(action) = action_of(desk, command, &opened)? {
-        if let Answered::Refused { refusal } = desk.fleet.act(&id, &action).await? {
-            progress.end().await;
-            return refused(desk, &id, &refusal).await;
-        }
+    if let Some(action) = action_of(desk, command, &opened)?
+        && let Answered::Refused { refusal } = desk.fleet.act(&id, &action).await?
+    {
+        progress.end().await;
+        return refused(desk, &id, &refusal).await;
     }
     desk.fleet.settled(&id).await?;
     progress.end().await;

@@ -166,6 +166,7 @@ pub fn record(record: &Record) -> String {
     let what = match &record.event {
         Event::Started(start) => format!("started {}", start.title),
         Event::User(action) => format!("user {}", action.verb().as_str()),
+        Event::Drawn { seed } => format!("drew by seed {seed}"),
         Event::ModelAsked(asked) => {
             let who = asked.trace.as_ref().map_or("agent", |trace| trace.skill.as_str());
             format!("asked {} for {who}, call {}, attempt {}", asked.model, asked.call, asked.attempt)
