@@ -7,5 +7,6 @@ mod context;
 mod pack;
 mod question;
 mod reply;
+mod schema;
 mod session;
 mod tag;
