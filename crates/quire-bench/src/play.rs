@@ -200,14 +200,14 @@ impl Clock for WallClock {
 }
 
 /// Returns the events of a play of so many records, as its journal tells them.
-pub async fn events(records: usize) -> Result<Vec<(Timestamp, Event)>> {
+pub async fn events(count: usize) -> Result<Vec<(Timestamp, Event)>> {
     let folder = tempfile::tempdir()?;
     let (fleet, _store) = fleet(folder.path(), Arc::default()).await?;
     let id = SessionId::new("play");
     fleet.start(&id, start()).await?;
-    for turn in 0..records.div_ceil(7) {
+    for turn in 0..count.div_ceil(7) {
         take_turn(&fleet, &id, turn).await?;
     }
-    let opened = fleet.look(&id).await?;
-    Ok(opened.path.into_iter().take(records).map(|record| (record.time, record.event)).collect())
+    let (records, _) = fleet.history(&id).await?;
+    Ok(records.into_iter().take(count).map(|record| (record.time, record.event)).collect())
 }

@@ -1,14 +1,16 @@
 //! Many sessions at once. An idle session costs disk and no memory: it is folded in when something comes, and let go after.
+//! Only the last few are kept at hand, so that a play of a thousand turns is not read again at each.
 //!
 //! User actions go through the session's durable inbox, whoever owns the session: this process, or another on the same
 //! folder. Each is answered once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use quire_core::event::{Action, Start};
 use quire_core::ids::SessionId;
+use quire_core::journal::{Damage, Record};
 use tokio::sync::{Notify, broadcast};
 
 use crate::driver::{self, Drive, Opened, Ports, StartError};
@@ -17,6 +19,8 @@ use crate::watch::Watched;
 
 /// How often one who waits for another process looks again.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
+/// Sessions kept at hand after they were driven.
+const AT_HAND_MAX: usize = 16;
 /// Watched things kept for a slow listener before it misses some.
 const WATCH_BACKLOG: usize = 4096;
 
@@ -26,12 +30,13 @@ pub struct Fleet {
     ports: Ports,
     watch: broadcast::Sender<Watched>,
     driven: Arc<Mutex<HashMap<SessionId, Arc<Notify>>>>,
+    at_hand: Arc<Mutex<VecDeque<Opened>>>,
 }
 
 impl Fleet {
     /// Makes a fleet that drives nothing yet.
     pub fn new(ports: Ports) -> Self {
-        Self { ports, watch: broadcast::Sender::new(WATCH_BACKLOG), driven: Arc::default() }
+        Self { ports, watch: broadcast::Sender::new(WATCH_BACKLOG), driven: Arc::default(), at_hand: Arc::default() }
     }
 
     /// Listens to what happens from now on in sessions that this process drives.
@@ -73,7 +78,34 @@ impl Fleet {
 
     /// Reads a session as it stands.
     pub async fn look(&self, id: &SessionId) -> Result<Opened, StoreError> {
+        if let Some(known) = self.at_hand(id)
+            && known.is_present(self.ports.store.as_ref()).await?
+        {
+            return Ok(known);
+        }
         driver::open(self.ports.store.as_ref(), id).await
+    }
+
+    /// Reads what has happened in a session, and what ends its journal early.
+    pub async fn history(&self, id: &SessionId) -> Result<(Vec<Record>, Option<Damage>), StoreError> {
+        driver::history(self.ports.store.as_ref(), id).await
+    }
+
+    fn at_hand(&self, id: &SessionId) -> Option<Opened> {
+        let at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        at_hand.iter().find(|opened| opened.session.id() == id).cloned()
+    }
+
+    fn take_from_hand(&self, id: &SessionId) -> Option<Opened> {
+        let mut at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = at_hand.iter().position(|opened| opened.session.id() == id)?;
+        at_hand.remove(place)
+    }
+
+    fn keep_at_hand(&self, opened: Opened) {
+        let mut at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        at_hand.push_front(opened);
+        at_hand.truncate(AT_HAND_MAX);
     }
 
     /// Drives a session in the background, unless this process does so already; then its driver is nudged.
@@ -89,20 +121,24 @@ impl Fleet {
     }
 
     async fn drive(self, id: SessionId, nudge: Arc<Notify>) {
+        let known = self.take_from_hand(&id);
         let work = {
             let (fleet, id) = (self.clone(), id.clone());
-            tokio::spawn(async move { driver::drive(&fleet.ports, &id, &nudge, &fleet.watch).await })
+            tokio::spawn(async move { driver::drive(&fleet.ports, &id, known, &nudge, &fleet.watch).await })
         };
         let driven = work.await.unwrap_or_else(|fault| {
-            Err(StoreError::Unusable {
-                message: format!("a fault in quire itself: {fault}; what was recorded is safe, `quire resume {id}` goes on"),
-            })
+            let message = format!("a fault in quire itself: {fault}; what was recorded is safe, `quire resume {id}` goes on");
+            Err(StoreError::Unusable { message })
         });
-        self.driven.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         let watched = match driven {
-            Ok(Drive::Quiet | Drive::Elsewhere) => Watched::Left { session: id },
-            Err(error) => Watched::Failed { session: id, error },
+            Ok(Drive::Quiet(opened)) => {
+                self.keep_at_hand(*opened);
+                Watched::Left { session: id.clone() }
+            }
+            Ok(Drive::Elsewhere) => Watched::Left { session: id.clone() },
+            Err(error) => Watched::Failed { session: id.clone(), error },
         };
+        self.driven.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         // Who posted while this driver was on its way out hears of it here and wakes another.
         self.watch.send(watched).ok();
     }

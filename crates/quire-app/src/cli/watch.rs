@@ -24,8 +24,9 @@ pub async fn watch(desk: &Desk, session: &str) -> Result<ExitCode> {
         let newest = desk.store.newest(&id).await?;
         if newest > seen {
             let opened = desk.fleet.look(&id).await?;
-            let masked = wire::Masked::of(&opened);
-            for record in opened.path.iter().filter(|record| record.id > seen) {
+            let (records, _) = desk.fleet.history(&id).await?;
+            let masked = wire::Masked::of(&opened.session, &records);
+            for record in records.iter().filter(|record| record.id > seen) {
                 if desk.is_json {
                     println!("{}", masked.record(record));
                 } else {
