@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use quire_core::diagnostic::Diagnostic;
 use quire_core::event::PackOffer;
 use quire_core::pack::{self, PackFiles};
@@ -178,6 +178,9 @@ pub fn demo_scenario() -> String {
 
 /// Reads a pack's folder.
 pub fn read_folder(folder: &Path) -> Result<Found> {
+    if !folder.is_dir() {
+        bail!("there is no folder {}; name a pack's folder, the one that holds its `orchestrator.md`", folder.display());
+    }
     let mut found = Found { files: PackFiles::default(), diagnostics: vec![] };
     read_below(folder, folder, &mut found).with_context(|| format!("the pack in {} cannot be read", folder.display()))?;
     Ok(found)
@@ -187,10 +190,14 @@ fn read_below(root: &Path, folder: &Path, found: &mut Found) -> Result<()> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     paths.sort();
     for path in paths {
-        let name = path.strip_prefix(root)?.to_str().ok_or_else(|| anyhow!("{} has a name that is not text", path.display()))?;
-        let name = name.replace('\\', "/");
+        let inside = path.strip_prefix(root)?;
+        let name = inside.to_string_lossy().replace('\\', "/");
         // A link may lead out of the folder: a pack is what lies in it.
         let kind = std::fs::symlink_metadata(&path)?;
+        let is_ours = kind.is_dir() || (kind.is_file() && belongs_to_pack(&name));
+        if is_ours && inside.to_str().is_none() {
+            bail!("{name} has a name that is not UTF-8 text; rename it");
+        }
         if kind.is_dir() && !name.starts_with('.') {
             read_below(root, &path, found)?;
         } else if kind.is_file() && belongs_to_pack(&name) {

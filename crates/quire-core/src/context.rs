@@ -21,7 +21,7 @@ use crate::tag::{Pattern, RoleId, Tag};
 use isolation::Sight;
 use tail::{Shown, tail};
 
-mod isolation;
+pub(crate) mod isolation;
 mod tail;
 mod text;
 
@@ -258,18 +258,7 @@ pub fn required_missing(skill: &Skill, role: Option<&RoleId>, board: View<'_>) -
 fn segments_in_order(skill: &Skill, variant: Option<&str>) -> Vec<Segment> {
     let mut segments = skill.segments_of(variant).to_vec();
     if segments.is_empty() {
-        let policy = match skill.input_merge {
-            Merge::Latest => Policy::Latest,
-            Merge::Concat => Policy::Concat,
-        };
-        segments.extend(skill.input_tags.iter().map(|pattern| Segment {
-            id: pattern.as_str().to_owned(),
-            tier: Tier::Dynamic,
-            tags: vec![pattern.clone()],
-            label: pattern.as_str().to_owned(),
-            policy,
-            keep: Keep::Optional,
-        }));
+        segments.extend(skill.input_tags.iter().map(|pattern| Segment::of_input(pattern, skill.input_merge)));
     }
     segments.sort_by_key(|segment| segment.tier);
     segments

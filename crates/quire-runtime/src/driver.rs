@@ -116,6 +116,16 @@ pub enum Drive {
     Elsewhere,
 }
 
+/// What somebody drives a session for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    /// To have posted actions answered. What a stopped process left is gone on with only if one of them is heard: a
+    /// refused action must not set models to work.
+    Answer,
+    /// To go on with whatever is owed.
+    GoOn,
+}
+
 /// Drives a session until nothing is owed: takes what lies in the inbox, carries out effects, brings their outcome back.
 ///
 /// `known` is the session as it stood when it was last let go; it is read again where somebody has written since. `nudge`
@@ -124,6 +134,7 @@ pub async fn drive(
     ports: &Ports,
     id: &SessionId,
     known: Option<Opened>,
+    errand: Errand,
     nudge: &Notify,
     watch: &broadcast::Sender<Watched>,
 ) -> Result<Drive, StoreError> {
@@ -134,7 +145,7 @@ pub async fn drive(
             Some(_) | None => open(ports.store.as_ref(), id).await?,
         };
         let mut driver = Driver { ports, watch, lease: &lease, opened, flight: None };
-        driver.run(nudge).await?;
+        driver.run(errand, nudge).await?;
         Ok(driver.opened)
     };
     match driven.await {
@@ -180,10 +191,12 @@ enum Arrival {
 }
 
 impl Driver<'_> {
-    async fn run(&mut self, nudge: &Notify) -> Result<(), StoreError> {
+    async fn run(&mut self, errand: Errand, nudge: &Notify) -> Result<(), StoreError> {
+        let head_before = self.opened.head;
         loop {
             self.take_inbox().await?;
-            if self.flight.is_none() {
+            let goes_on = errand == Errand::GoOn || self.opened.head != head_before;
+            if self.flight.is_none() && goes_on {
                 for effect in self.opened.session.open_effects() {
                     self.carry_out(effect).await?;
                 }

@@ -11,9 +11,10 @@ use std::time::Duration;
 use quire_core::event::{Action, Start};
 use quire_core::ids::SessionId;
 use quire_core::journal::{Damage, Record};
+use quire_core::session::Phase;
 use tokio::sync::{Notify, broadcast};
 
-use crate::driver::{self, Drive, Opened, Ports, StartError};
+use crate::driver::{self, Drive, Errand, Opened, Ports, StartError};
 use crate::ports::{Answered, StoreError, Summary};
 use crate::watch::Watched;
 
@@ -54,11 +55,11 @@ impl Fleet {
         let mut watch = self.watch.subscribe();
         let ticket = self.ports.store.post(id, action).await?;
         loop {
-            self.wake(id);
             if let Some(answer) = self.ports.store.answer(ticket).await? {
                 return Ok(answer);
             }
-            self.next_sign(id, &mut watch).await?;
+            self.wake(id, Errand::Answer);
+            self.next_sign(id, &mut watch).await.map_err(|error| still_posted(id, error))?;
         }
     }
 
@@ -71,8 +72,12 @@ impl Fleet {
             if !driver::is_running(&summary) && !has_post {
                 return Ok(summary);
             }
-            self.wake(id);
-            self.next_sign(id, &mut watch).await?;
+            self.wake(id, Errand::GoOn);
+            let sign = self.next_sign(id, &mut watch).await?;
+            // Nobody can go on with a damaged journal, whatever the list says of the session.
+            if sign == Sign::Left && matches!(self.look(id).await?.session.phase(), Phase::Error { .. }) {
+                return Ok(summary);
+            }
         }
     }
 
@@ -109,7 +114,7 @@ impl Fleet {
     }
 
     /// Drives a session in the background, unless this process does so already; then its driver is nudged.
-    pub fn wake(&self, id: &SessionId) {
+    pub fn wake(&self, id: &SessionId, errand: Errand) {
         let mut driven = self.driven.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(nudge) = driven.get(id) {
             nudge.notify_one();
@@ -117,14 +122,14 @@ impl Fleet {
         }
         let nudge = Arc::new(Notify::new());
         driven.insert(id.clone(), nudge.clone());
-        tokio::spawn(self.clone().drive(id.clone(), nudge));
+        tokio::spawn(self.clone().drive(id.clone(), errand, nudge));
     }
 
-    async fn drive(self, id: SessionId, nudge: Arc<Notify>) {
+    async fn drive(self, id: SessionId, errand: Errand, nudge: Arc<Notify>) {
         let known = self.take_from_hand(&id);
         let work = {
             let (fleet, id) = (self.clone(), id.clone());
-            tokio::spawn(async move { driver::drive(&fleet.ports, &id, known, &nudge, &fleet.watch).await })
+            tokio::spawn(async move { driver::drive(&fleet.ports, &id, known, errand, &nudge, &fleet.watch).await })
         };
         let driven = work.await.unwrap_or_else(|fault| {
             let message = format!("a fault in quire itself: {fault}; what was recorded is safe, `quire resume {id}` goes on");
@@ -144,24 +149,44 @@ impl Fleet {
     }
 
     /// Waits for something to happen to a session, here or in another process.
-    async fn next_sign(&self, id: &SessionId, watch: &mut broadcast::Receiver<Watched>) -> Result<(), StoreError> {
+    async fn next_sign(&self, id: &SessionId, watch: &mut broadcast::Receiver<Watched>) -> Result<Sign, StoreError> {
         let sign = async {
             loop {
                 match watch.recv().await {
                     Ok(Watched::Failed { session, error }) if session == *id => return Err(error),
-                    Ok(Watched::Recorded { session, .. } | Watched::Refused { session } | Watched::Left { session })
-                        if session == *id =>
-                    {
-                        return Ok(());
+                    Ok(Watched::Left { session }) if session == *id => return Ok(Sign::Left),
+                    Ok(Watched::Recorded { session, .. } | Watched::Refused { session }) if session == *id => {
+                        return Ok(Sign::Moved);
                     }
                     Ok(_) => {}
-                    Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => return Ok(()),
+                    Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => return Ok(Sign::Moved),
                 }
             }
         };
         tokio::select! {
             sign = sign => sign,
-            () = tokio::time::sleep(LOOK_PAUSE) => Ok(()),
+            () = tokio::time::sleep(LOOK_PAUSE) => Ok(Sign::Moved),
         }
+    }
+}
+
+/// What those who wait for a session are woken by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// Something may have happened.
+    Moved,
+    /// This process does not drive it any more.
+    Left,
+}
+
+/// Says of a failure that the posted action has not gone with it.
+fn still_posted(id: &SessionId, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unusable { message } => StoreError::Unusable {
+            message: format!(
+                "{message}; what you asked for lies in the session's inbox, and `quire resume {id}` takes it from there"
+            ),
+        },
+        StoreError::NoSession(_) | StoreError::SessionExists(_) | StoreError::Fenced(_) => error,
     }
 }

@@ -13,7 +13,7 @@ use quire_runtime::ports::Answered;
 use quire_scenario::perform::resolve;
 use quire_scenario::{LineKind, Scenario, UserLine};
 
-use super::progress::{Progress, printable};
+use super::progress::Progress;
 use super::{Desk, new_session_id, screen};
 use crate::options::Demo;
 use crate::packs;
@@ -72,11 +72,11 @@ async fn tell_play(desk: &Desk, opened: &Opened, told: RecordId) -> Result<Recor
     for record in records.iter().filter(|record| record.id > told) {
         if let Event::ModelReplied { reply, .. } = &record.event {
             for call in &reply.calls {
-                println!("  · {}", printable(&short_call(&call.name, &call.arguments)));
+                println!("  · {}", short_call(&call.name, &call.arguments));
             }
         }
     }
-    print!("{}", printable(&screen::waits(&opened.session)));
+    print!("{}", screen::waits(&opened.session));
     Ok(opened.head)
 }
 
@@ -103,7 +103,7 @@ async fn converse(desk: &Desk, id: &SessionId, script: Vec<(String, UserLine)>) 
     let mut script = script.into_iter().peekable();
     let mut opened = desk.fleet.look(id).await?;
     loop {
-        print!("{}", printable(&screen::waits(&opened.session)));
+        print!("{}", screen::waits(&opened.session));
         if matches!(opened.session.phase(), Phase::Done | Phase::Error { .. }) {
             return Ok(ExitCode::from(report::FINE));
         }

@@ -58,7 +58,7 @@ pub async fn list(desk: &Desk) -> Result<ExitCode> {
     }
     for line in sessions {
         let waits = if line.reason.is_empty() { line.phase } else { format!("{} ({})", line.phase, line.reason) };
-        println!("{}  {:<24} {:<16} {}", line.session, waits, line.pack, line.title);
+        println!("{}", format!("{}  {waits:<31}  {:<16}  {}", line.session, line.pack, line.title).trim_end());
     }
     Ok(ExitCode::from(report::FINE))
 }
