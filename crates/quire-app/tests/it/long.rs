@@ -1,7 +1,5 @@
 //! Long sessions, long texts, and texts that mean ill.
 
-use std::time::Instant;
-
 use crate::desk::{Desk, lamp};
 use crate::story::SCENARIO;
 
@@ -30,7 +28,6 @@ fn a_megabyte_goes_through_words_and_edits_whole() {
     let session = desk.start_scripted(SCENARIO);
     let text = "灯塔, lamp, 🏮\n".repeat(60_000);
     assert!(text.len() > 1_000_000);
-    let begun = Instant::now();
     let view = desk.quire_given(&["say", &session, "--json"], &text).json();
     let said = view["blackboard"].as_array().expect("items").iter().find(|item| item["tag"] == "user.brief").expect("the brief");
     assert_eq!(said["content"].as_str().map(str::len), Some(text.len()));
@@ -38,7 +35,6 @@ fn a_megabyte_goes_through_words_and_edits_whole() {
     let edited =
         view["blackboard"].as_array().expect("items").iter().find(|item| item["tag"] == "notes.mine").expect("the notes");
     assert_eq!(edited["content"], text);
-    assert!(begun.elapsed().as_secs() < 20, "a megabyte took {:?}", begun.elapsed());
 }
 
 #[test]

@@ -9,4 +9,5 @@ mod question;
 mod reply;
 mod schema;
 mod session;
+mod table;
 mod tag;
