@@ -19,10 +19,11 @@ use report::Page;
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut page = Page::new(&machine::describe());
+    // First of all: what others have held and given back would hide what this one takes.
+    memory::measure(&mut page).await?;
     rulebook::measure(&mut page).await?;
     store::measure(&mut page).await?;
     play::measure(&mut page).await?;
-    memory::measure(&mut page).await?;
     print!("{}", page.text());
     Ok(())
 }

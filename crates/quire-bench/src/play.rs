@@ -26,6 +26,8 @@ const TURNS: usize = 1_000;
 const WINDOW: usize = 20;
 /// Turns over which prompts are compared.
 const PROMPT_TURNS: usize = 50;
+/// Turns that the worker reads, as its skill says.
+const TURNS_READ: usize = 20;
 
 /// Measures, and adds its section.
 pub async fn measure(page: &mut Page) -> Result<()> {
@@ -64,11 +66,15 @@ pub async fn measure(page: &mut Page) -> Result<()> {
 
     page.section(
         "What a provider's cache can keep",
-        "How much of a worker's prompt is, byte for byte, the beginning of its previous one; turns 2 to 50 of the same play.",
+        "How much of a worker's prompt is, byte for byte, the beginning of its previous one, in the first 50 turns of the same play. The \
+         worker reads the last twenty turns: until then its prompt grows at the end, from then on what it reads moves on with each turn, \
+         and only the static beginning stays.",
     );
-    let shares: Vec<f64> = prompts.windows(2).take(PROMPT_TURNS - 1).map(|pair| shared(&pair[0], &pair[1])).collect();
+    let shares: Vec<f64> = prompts.windows(2).map(|pair| shared(&pair[0], &pair[1])).collect();
     ensure!(shares.len() == PROMPT_TURNS - 1, "a prompt is missing");
-    page.line("share of the prompt, median", format!("{:.0} %", 100.0 * median(shares)), "");
+    let (growing, moving) = shares.split_at(TURNS_READ);
+    page.line("share of the prompt, while it grows", format!("{:.0} %", 100.0 * median(growing.to_vec())), "");
+    page.line("share of the prompt, while it moves on", format!("{:.0} %", 100.0 * median(moving.to_vec())), "");
     Ok(())
 }
 
@@ -88,13 +94,8 @@ pub async fn take_turn(fleet: &Fleet, id: &SessionId, turn: usize) -> Result<()>
 pub async fn fleet(folder: &Path, model: Arc<Narrator>) -> Result<(Fleet, Arc<dyn Store>)> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder).await?);
     let models = Arc::new(OneModel(model));
-    let ports = Ports {
-        store: Arc::clone(&store),
-        models,
-        clock: Arc::new(WallClock),
-        chance: Arc::new(NoDice),
-        retry: RetryPolicy::default(),
-    };
+    let (clock, chance) = (Arc::new(WallClock), Arc::new(NoDice));
+    let ports = Ports { store: Arc::clone(&store), models, clock, chance, retry: RetryPolicy::default() };
     Ok((Fleet::new(ports), store))
 }
 

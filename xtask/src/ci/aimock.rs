@@ -57,7 +57,7 @@ pub fn check() -> Result<()> {
         let (verb, words) = action.split_first().expect("an action has a verb");
         let arguments = [&[*verb, session], words].concat();
         let state = ask(&arguments)?;
-        let found = format!("{} {}", word(&state, "phase"), word(&state, "reason"));
+        let found = format!("{} {}", word(&state["phase"]), word(&state["waiting"]["reason"]));
         ensure!(
             found == *expected,
             "after `quire {}` the session stands at `{found}`, not at `{expected}`: {state}",
@@ -69,8 +69,8 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-fn word<'a>(state: &'a Value, field: &str) -> &'a str {
-    state[field].as_str().unwrap_or_default()
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// Installs the package below `target/`, unless it lies there, and returns its program.

@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::shell::{cargo, command, root, run, target};
 
-/// Checks each pack, and plays its scenarios.
+/// Reads each pack to the end.
 ///
 /// # Errors
-/// When a pack has an error or a play goes otherwise than its file says.
+/// When a pack has an error.
 pub fn check() -> Result<()> {
     let quire = quire()?;
     let mut folders = vec![];
@@ -21,7 +21,6 @@ pub fn check() -> Result<()> {
     ensure!(!folders.is_empty(), "there is no pack in packs/: the checkout is not whole");
     for folder in folders {
         run(command(&quire).args(["pack", "check"]).arg(&folder))?;
-        run(command(&quire).args(["pack", "test"]).arg(&folder))?;
     }
     Ok(())
 }

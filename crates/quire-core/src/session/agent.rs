@@ -57,6 +57,8 @@ pub(super) struct Agent {
     told: usize,
     /// What the burst opened with, once it has.
     opening: Option<Opening>,
+    /// What of the log no longer stands in an opening.
+    left_out: LeftOut,
     /// The burst's messages, after its opening.
     messages: Vec<Message>,
     /// Calls of this burst and how often each was made.
@@ -75,6 +77,39 @@ struct Opening {
     at: Revision,
     stage: Stage,
     hides: bool,
+}
+
+/// The beginning of the log, which openings leave out. It only grows, so it is counted on and never counted anew.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct LeftOut {
+    lines: usize,
+    /// How many there were of each kind.
+    kinds: BTreeMap<String, u32>,
+    /// Lines looked at so far.
+    seen: usize,
+    /// Characters of those of them that are not left out.
+    kept_chars: usize,
+}
+
+impl LeftOut {
+    /// Takes note of the log up to `until`, and leaves out whole blocks until the rest has room.
+    fn go_on(&mut self, log: &[LogLine], until: usize) {
+        self.kept_chars += log[self.seen..until].iter().map(LogLine::chars).sum::<usize>();
+        self.seen = until;
+        while self.kept_chars > LOG_CHARS_MAX && until - self.lines > LOG_BLOCK_LINES {
+            for line in &log[self.lines..self.lines + LOG_BLOCK_LINES] {
+                self.kept_chars -= line.chars();
+                *self.kinds.entry(line.kind().to_owned()).or_default() += 1;
+            }
+            self.lines += LOG_BLOCK_LINES;
+        }
+    }
+
+    /// Says what is left of them: how many there were of each kind.
+    fn digest(&self) -> String {
+        let counts: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{count} of {kind}")).collect();
+        format!("({} earlier lines are left out: {})\n", self.lines, counts.join(", "))
+    }
 }
 
 /// One line of the session's log.
@@ -152,6 +187,7 @@ impl Session {
         if self.agent.opening.is_none() {
             let first_news = untold.iter().position(|line| line.is_news).unwrap_or(untold.len());
             let above = self.agent.told + first_news;
+            self.agent.left_out.go_on(&self.agent.log, above);
             let opening = Opening { above, until, at: self.revision, stage: self.stage, hides: self.hides_now() };
             self.agent.opening = Some(opening);
         } else {
@@ -175,14 +211,13 @@ impl Session {
         Message::User { text: text.into(), stable_bytes: log.len() }
     }
 
-    fn log_block(&self, until: usize) -> String {
-        let lines = &self.agent.log[..until];
-        let dropped = dropped_lines(lines);
+    fn log_block(&self, above: usize) -> String {
+        let left_out = &self.agent.left_out;
         let mut block = String::from("# Log\n\n");
-        if dropped > 0 {
-            block.push_str(&digest(&lines[..dropped]));
+        if left_out.lines > 0 {
+            block.push_str(&left_out.digest());
         }
-        for line in &lines[dropped..] {
+        for line in &self.agent.log[left_out.lines..above] {
             block.push_str(&line.text);
             block.push('\n');
         }
@@ -530,6 +565,16 @@ impl LogLine {
     fn shown(&self) -> &str {
         self.whole.as_deref().unwrap_or(&self.text)
     }
+
+    fn chars(&self) -> usize {
+        self.text.chars().count()
+    }
+
+    /// The line's first word, up to the colon.
+    fn kind(&self) -> &str {
+        let before_colon = self.text.split_once(':').map_or("other", |(kind, _)| kind);
+        before_colon.split(' ').next().unwrap_or(before_colon)
+    }
 }
 
 fn system_text(pack: &Pack) -> String {
@@ -576,29 +621,6 @@ fn shorten(words: &str, graphemes_max: usize) -> String {
         short.push('…');
     }
     short
-}
-
-fn dropped_lines(lines: &[LogLine]) -> usize {
-    let mut chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
-    let mut dropped = 0;
-    while chars > LOG_CHARS_MAX && lines.len() - dropped > LOG_BLOCK_LINES {
-        let block = &lines[dropped..dropped + LOG_BLOCK_LINES];
-        chars -= block.iter().map(|line| line.text.chars().count()).sum::<usize>();
-        dropped += LOG_BLOCK_LINES;
-    }
-    dropped
-}
-
-/// What is left of dropped lines: how many there were of each kind.
-fn digest(lines: &[LogLine]) -> String {
-    let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
-    for line in lines {
-        let kind = line.text.split_once(':').map_or("other", |(kind, _)| kind);
-        let kind = kind.split(' ').next().unwrap_or(kind);
-        *kinds.entry(kind).or_default() += 1;
-    }
-    let counts: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} of {kind}")).collect();
-    format!("({} earlier lines are left out: {})\n", lines.len(), counts.join(", "))
 }
 
 fn collapsed(entries: &[(&Tag, String)]) -> String {

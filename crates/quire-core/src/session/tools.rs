@@ -3,7 +3,9 @@
 //! A tool's JSON Schema here is both what the model is shown and what its arguments are held against.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use jsonschema::Validator;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -146,7 +148,7 @@ pub(super) fn read_agent_call(tools: &[&ToolSpec], call: &ToolCall, was_cut: boo
         ));
     }
     let questions = take_questions(&mut arguments);
-    check(spec, &arguments, None)?;
+    check(spec, &arguments)?;
     Ok(match spec.name {
         "read_blackboard" => {
             let tags = arguments.remove("tags").unwrap_or_default();
@@ -176,12 +178,12 @@ pub(super) fn read_worker_call(call: &ToolCall, was_cut: bool) -> Result<WorkerC
                 outputs.retain(|_, text| !text.is_null());
                 outputs.values_mut().for_each(write_as_text);
             }
-            check(spec, &arguments, None)?;
+            check(spec, &arguments)?;
             let outputs = typed(arguments.get("outputs").cloned().unwrap_or_default())?;
             Ok(WorkerCall::Submit { outputs, summary: text(&arguments, "summary"), questions })
         }
         "ask_user" => {
-            check(spec, &arguments, Some("questions"))?;
+            check(spec, &arguments)?;
             if questions.is_empty() {
                 return Err("`ask_user` holds no question; ask at least one, or `submit` your work".to_owned());
             }
@@ -203,12 +205,23 @@ fn take_questions(arguments: &mut Map<String, Value>) -> Vec<Question> {
     arguments.remove("questions").map(|questions| read_questions(&questions)).unwrap_or_default()
 }
 
-fn check(spec: &ToolSpec, arguments: &Map<String, Value>, taken_out: Option<&str>) -> Result<(), String> {
+/// What each tool's arguments are held against, by the tool's schema; made once, since making one takes longer than a check.
+static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
+    let specs = AGENT_TOOLS.iter().chain(&WORKER_TOOLS);
+    specs.map(|spec| (spec.parameters, validator(spec))).collect()
+});
+
+fn validator(spec: &ToolSpec) -> Validator {
     let mut schema: Value = serde_json::from_str(spec.parameters).expect("a tool's schema is JSON");
-    if let (Some(taken_out), Some(Value::Array(required))) = (taken_out, schema.get_mut("required")) {
-        required.retain(|name| name != taken_out);
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        // They have been taken out by now.
+        required.retain(|name| name != "questions");
     }
-    let validator = jsonschema::validator_for(&schema).expect("a tool's schema is one");
+    jsonschema::validator_for(&schema).expect("a tool's schema is one")
+}
+
+fn check(spec: &ToolSpec, arguments: &Map<String, Value>) -> Result<(), String> {
+    let validator = &VALIDATORS[spec.parameters];
     let mut faults: Vec<String> = (validator.iter_errors(&Value::Object(arguments.clone())))
         .map(|error| match error.instance_path().to_string() {
             path if path.is_empty() => error.to_string(),

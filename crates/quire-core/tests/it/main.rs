@@ -7,6 +7,7 @@ mod context;
 mod pack;
 mod question;
 mod reply;
+mod schema;
 mod session;
 mod table;
 mod tag;

@@ -20,8 +20,7 @@ pub async fn create(connection: &mut SqliteConnection, me: &Owner, session: &Ses
 pub async fn append(connection: &mut SqliteConnection, me: &Owner, lease: &Lease, append: &Append) -> Result<(), Fault> {
     let Append { record, texts, summary, answers } = append;
     let session = &lease.session;
-    sessions::hold(connection, me, lease).await?;
-    let newest = newest_or_none(connection, session).await?;
+    let newest = sessions::hold(connection, me, lease).await?;
     if let Some(newest) = newest
         && record.id <= newest
     {
@@ -31,29 +30,34 @@ pub async fn append(connection: &mut SqliteConnection, me: &Owner, lease: &Lease
         )));
     }
     for (hash, body) in texts {
-        sqlx::query("INSERT INTO texts (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING")
-            .bind(hash.as_str())
-            .bind(body.as_ref())
-            .execute(&mut *connection)
-            .await?;
-        sqlx::query("INSERT INTO text_uses (session, hash) VALUES (?, ?) ON CONFLICT DO NOTHING")
-            .bind(session.as_str())
-            .bind(hash.as_str())
-            .execute(&mut *connection)
-            .await?;
-    }
-    let StoredRecord { id, parent, time, format, body, hash } = record;
-    sqlx::query("INSERT INTO records (session, id, parent, time, format, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        sqlx::query(
+            "INSERT INTO texts (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING;
+             INSERT INTO text_uses (session, hash) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        )
+        .bind(hash.as_str())
+        .bind(body.as_ref())
         .bind(session.as_str())
-        .bind(signed(id.0))
-        .bind(parent.map(|parent| signed(parent.0)))
-        .bind(time.0)
-        .bind(format)
-        .bind(body)
         .bind(hash.as_str())
         .execute(&mut *connection)
         .await?;
-    sessions::move_on(connection, summary, *id).await?;
+    }
+    let StoredRecord { id, parent, time, format, body, hash } = record;
+    sqlx::query(
+        "INSERT INTO records (session, id, parent, time, format, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
+         UPDATE sessions SET summary = ?, head = ? WHERE id = ?",
+    )
+    .bind(session.as_str())
+    .bind(signed(id.0))
+    .bind(parent.map(|parent| signed(parent.0)))
+    .bind(time.0)
+    .bind(format)
+    .bind(body)
+    .bind(hash.as_str())
+    .bind(serde_json::to_string(summary).expect("a line is plain data"))
+    .bind(signed(id.0))
+    .bind(session.as_str())
+    .execute(&mut *connection)
+    .await?;
     if let Some((ticket, answer)) = answers {
         inbox::set_answer(connection, session, *ticket, answer).await?;
     }

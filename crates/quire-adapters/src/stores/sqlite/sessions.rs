@@ -62,11 +62,21 @@ pub async fn release(connection: &mut SqliteConnection, me: &Owner, lease: &Leas
     Ok(())
 }
 
-/// Makes sure, inside the transaction that relies on it, that the lease is the newest and not given back.
-pub async fn hold(connection: &mut SqliteConnection, me: &Owner, lease: &Lease) -> Result<(), Fault> {
-    let (owner, fence) = owner_and_fence(connection, &lease.session).await?;
-    let is_held = owner.as_deref() == Some(me) && fence == lease.fence;
-    if is_held { Ok(()) } else { Err(StoreError::Fenced(lease.session.clone()).into()) }
+/// Makes sure, inside the transaction that relies on it, that the lease is the newest and not given back; returns the newest
+/// record.
+pub async fn hold(connection: &mut SqliteConnection, me: &Owner, lease: &Lease) -> Result<Option<RecordId>, Fault> {
+    let row: Option<(Option<String>, i64, Option<i64>)> = sqlx::query_as(
+        "SELECT owner, fence, (SELECT max(records.id) FROM records WHERE session = sessions.id) FROM sessions WHERE id = ?",
+    )
+    .bind(lease.session.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let (owner, fence, newest) = row.ok_or_else(|| StoreError::NoSession(lease.session.clone()))?;
+    let is_held = owner.as_deref() == Some(me) && unsigned(fence)? == lease.fence;
+    if !is_held {
+        return Err(StoreError::Fenced(lease.session.clone()).into());
+    }
+    Ok(newest.map(unsigned).transpose()?.map(RecordId))
 }
 
 async fn owner_and_fence(connection: &mut SqliteConnection, session: &SessionId) -> Result<(Option<String>, u64), Fault> {
@@ -76,17 +86,6 @@ async fn owner_and_fence(connection: &mut SqliteConnection, session: &SessionId)
         .await?;
     let (owner, fence) = row.ok_or_else(|| StoreError::NoSession(session.clone()))?;
     Ok((owner, unsigned(fence)?))
-}
-
-/// Sets a session's line and moves its head.
-pub async fn move_on(connection: &mut SqliteConnection, summary: &Summary, head: RecordId) -> Result<(), Fault> {
-    sqlx::query("UPDATE sessions SET summary = ?, head = ? WHERE id = ?")
-        .bind(serde_json::to_string(summary).expect("a line is plain data"))
-        .bind(signed(head.0))
-        .bind(summary.session.as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// Returns one session's line.

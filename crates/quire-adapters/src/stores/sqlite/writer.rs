@@ -1,7 +1,9 @@
 //! The one connection that writes, and the group commit of all who wait for it.
 //!
-//! What is queued becomes one transaction and one wait for the disk. Each write stands in a savepoint of its own, so that
-//! one that fails leaves the others whole. Nobody is told of success before the commit.
+//! What is queued becomes one transaction and one wait for the disk; a write that fails leaves the others whole. Nobody is
+//! told of success before the commit.
+//!
+//! Statements are few and large: each is a message to the connection's thread and back, which takes longer than its work.
 
 use std::sync::Arc;
 
@@ -82,16 +84,37 @@ enum NotWritten {
 
 async fn write_together(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> Result<(), NotWritten> {
     place.check_unchanged().map_err(NotWritten::NotBegun)?;
-    begin(connection).await.map_err(|error| NotWritten::NotBegun(place.error(error.into())))?;
-    let written = run_and_commit(connection, place, batch).await;
-    if written.is_err() {
-        // Fails where SQLite has rolled back by itself; then there is nothing left to do.
-        let _ = sqlx::query("ROLLBACK").execute(connection).await;
+    begin(connection, place).await?;
+    // Failures are rare, and a savepoint costs two statements: only a batch in which one fails is done again with them.
+    if run_all(connection, place, batch).await {
+        return commit(connection, place).await;
     }
-    written.map_err(NotWritten::RolledBack)
+    roll_back(connection).await;
+    if batch.len() == 1 {
+        return Ok(());
+    }
+    begin(connection, place).await?;
+    match run_each(connection, place, batch).await {
+        Ok(()) => commit(connection, place).await,
+        Err(error) => {
+            roll_back(connection).await;
+            Err(NotWritten::RolledBack(error))
+        }
+    }
 }
 
-async fn run_and_commit(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+/// Runs the jobs up to the first that fails; says whether all went well.
+async fn run_all(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> bool {
+    for job in batch {
+        if job.run(connection, place).await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+/// Runs each job, and undoes those that fail.
+async fn run_each(connection: &mut SqliteConnection, place: &Place, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
     let database_error = |error: sqlx::Error| place.error(error.into());
     for job in batch {
         sqlx::query("SAVEPOINT job").execute(&mut *connection).await.map_err(database_error)?;
@@ -101,11 +124,29 @@ async fn run_and_commit(connection: &mut SqliteConnection, place: &Place, batch:
         }
         sqlx::query("RELEASE job").execute(&mut *connection).await.map_err(database_error)?;
     }
-    sqlx::query("COMMIT").execute(connection).await.map_err(database_error)?;
     Ok(())
 }
 
-async fn begin(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+async fn begin(connection: &mut SqliteConnection, place: &Place) -> Result<(), NotWritten> {
+    let begun = begin_immediate(connection).await;
+    begun.map_err(|error| NotWritten::NotBegun(place.error(error.into())))
+}
+
+async fn commit(connection: &mut SqliteConnection, place: &Place) -> Result<(), NotWritten> {
+    let committed = sqlx::query("COMMIT").execute(&mut *connection).await;
+    if let Err(error) = committed {
+        roll_back(connection).await;
+        return Err(NotWritten::RolledBack(place.error(error.into())));
+    }
+    Ok(())
+}
+
+async fn roll_back(connection: &mut SqliteConnection) {
+    // Fails where SQLite has rolled back by itself; then there is nothing left to do.
+    let _ = sqlx::query("ROLLBACK").execute(connection).await;
+}
+
+async fn begin_immediate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     let mut tries = 0;
     loop {
         tries += 1;
