@@ -2,6 +2,7 @@
 
 use super::fields::{self, Fields};
 use super::findings::{Findings, Placed};
+use super::reference;
 use super::yaml::{Node, Value};
 use super::{Keep, Merge, Policy, Segment, Tier};
 use crate::tag::Pattern;
@@ -38,7 +39,7 @@ pub(super) fn variants<'a>(entries: Vec<(Placed<'a, String>, Node<'a>)>, finding
     let mut variants = Vec::with_capacity(entries.len());
     for (name, node) in entries {
         let list = match node.value {
-            Value::Map(_) => Fields::of("a variant", node, findings).and_then(|mut fields| {
+            Value::Map(_) => Fields::of(&reference::VARIANT, node, findings).and_then(|mut fields| {
                 let list = fields.take("contextSegments");
                 if list.is_none() {
                     fields.missing("contextSegments", "list the variant's segments below it", findings);
@@ -65,7 +66,7 @@ pub(super) fn implied(pattern: &Pattern, merge: Merge) -> Segment {
 }
 
 fn segment<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<ReadSegment<'a>> {
-    let mut fields = Fields::of("a segment", node, findings)?;
+    let mut fields = Fields::of(&reference::SEGMENT, node, findings)?;
     let id = fields.required_text("id", "add `id: …`, a short name of its own", findings);
     let tier = fields.word("tier", &[("static", Tier::Static), ("dynamic", Tier::Dynamic)], findings);
     let tier = tier.map_or(Tier::Dynamic, |tier| tier.value);
