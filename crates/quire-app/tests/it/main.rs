@@ -1,0 +1,3 @@
+//! What a person sees of the program.
+
+mod guide;
