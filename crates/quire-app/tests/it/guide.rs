@@ -51,10 +51,10 @@ impl Reader {
             match (file.take(), kind) {
                 (Some(path), _) => {
                     self.write(path, &block);
-                    block.iter().for_each(|line| drop(writeln!(written, "{line}")));
+                    written += &joined(&block);
                 }
                 (None, "console") => written += &self.type_all(&block),
-                (None, _) => block.iter().for_each(|line| drop(writeln!(written, "{line}"))),
+                (None, _) => written += &joined(&block),
             }
             let _ = writeln!(written, "{fence}");
         }
@@ -64,7 +64,7 @@ impl Reader {
     fn write(&self, path: &str, lines: &[&str]) {
         let path = self.home.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
-        std::fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("the file is written");
+        std::fs::write(path, joined(lines)).expect("the file is written");
     }
 
     fn type_all(&mut self, block: &[&str]) -> String {
@@ -110,6 +110,10 @@ impl Reader {
         let output = shell.output().expect("there is a shell");
         String::from_utf8(output.stdout).expect("text")
     }
+}
+
+fn joined(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Reads the opening of a block: its fence, and the first word after it.

@@ -1,3 +1,6 @@
 //! What a person sees of the program.
 
 mod guide;
+mod incoming;
+
+mod pack;

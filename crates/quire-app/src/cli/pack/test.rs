@@ -20,6 +20,8 @@ use crate::report::{self, Usage};
 
 /// Lines of one difference that are shown.
 const DIFF_LINES_MAX: usize = 80;
+/// New files that are named one by one.
+const NEW_FILES_MAX: usize = 3;
 /// Unchanged lines around a change.
 const DIFF_CONTEXT: usize = 2;
 
@@ -159,11 +161,17 @@ impl Tried {
         }
         let verdict = if update { "renewed" } else { "not as expected" };
         text += &format!("{file}: {verdict}\n");
+        let new: Vec<&str> = changes.iter().filter(|change| change.kept.is_none()).map(|change| change.file.as_str()).collect();
+        let is = if update { "new" } else { "not there yet" };
+        match new.as_slice() {
+            [] => {}
+            [files @ ..] if files.len() <= NEW_FILES_MAX => files.iter().for_each(|file| text += &format!("  {file} is {is}\n")),
+            [first, .., last] => text += &format!("  {first} to {last}: {} are {is}\n", counted(new.len(), "file")),
+            [_] => unreachable!("one file is few"),
+        }
         for Change { file, kept, came } in changes {
-            match kept {
-                None if update => text += &format!("  {file} is new\n"),
-                None => text += &format!("  {file} is not there yet\n"),
-                Some(kept) => text += &format!("  {file}\n{}", diff.of(kept, came)),
+            if let Some(kept) = kept {
+                text += &format!("  {file}\n{}", diff.of(kept, came));
             }
         }
         text
