@@ -45,46 +45,74 @@ fn check(name: &str, bytes: &[u8], expected: Expect) {
 
 #[test]
 fn an_archive_with_a_folder_around_the_pack_is_installed() {
-    check("lamp.zip", &with_file("__MACOSX/lamp/._x", b"x"), expect![[r#"
+    check(
+        "lamp.zip",
+        &with_file("__MACOSX/lamp/._x", b"x"),
+        expect![[r#"
         exit 0
         lamp 1 from lamp.zip
           hash 76610aa7e89c5082883458445bfb82548edd5f21fa3eaa3cb80d7402be30fdfc
           hash 76610aa7e89c5082883458445bfb82548edd5f21fa3eaa3cb80d7402be30fdfc in ~/data/packs/lamp
         `lamp` is installed: quire new lamp
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn paths_that_lead_elsewhere_are_refused() {
-    check("slip.zip", &with_file("lamp/../../evil.md", b"x"), expect![[r#"
+    check(
+        "slip.zip",
+        &with_file("lamp/../../evil.md", b"x"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/../../evil.md` leads out of the pack's folder
-    "#]]);
-    check("absolute.zip", &with_file("/etc/evil.md", b"x"), expect![[r#"
+    "#]],
+    );
+    check(
+        "absolute.zip",
+        &with_file("/etc/evil.md", b"x"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `/etc/evil.md` leads out of the pack's folder
-    "#]]);
-    check("drive.zip", &with_file("C:/evil.md", b"x"), expect![[r#"
+    "#]],
+    );
+    check(
+        "drive.zip",
+        &with_file("C:/evil.md", b"x"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `C:/evil.md` leads out of the pack's folder
-    "#]]);
-    check("backslash.zip", &with_file("lamp\\..\\evil.md", b"x"), expect![[r#"
+    "#]],
+    );
+    check(
+        "backslash.zip",
+        &with_file("lamp\\..\\evil.md", b"x"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp\\..\\evil.md` has a backslash in its name; pack it again with `/` between folders
-    "#]]);
-    check("control.zip", &with_file("lamp/a\u{1b}[2J.md", b"x"), expect![[r#"
+    "#]],
+    );
+    check(
+        "control.zip",
+        &with_file("lamp/a\u{1b}[2J.md", b"x"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/a\u{1b}[2J.md` is a name that not every system can keep; rename it
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn links_are_refused() {
     let link = archive(|zip| zip.add_symlink("lamp/notes.md", "/etc/passwd", SimpleFileOptions::default()).expect("added"));
-    check("link.zip", &link, expect![[r#"
+    check(
+        "link.zip",
+        &link,
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/notes.md` is a link; a pack holds files only: put the file itself in its place
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -93,63 +121,102 @@ fn names_that_are_not_text_or_not_one_are_refused() {
     // The same name in GBK, in both places where a zip has it.
     let places: Vec<usize> = (0..bytes.len() - 4).filter(|at| &bytes[*at..at + 4] == b"XXXX").collect();
     places.into_iter().for_each(|at| bytes[at..at + 4].copy_from_slice(b"\xb5\xc6\xcb\xfe"));
-    check("gbk.zip", &bytes, expect![[r#"
+    check(
+        "gbk.zip",
+        &bytes,
+        expect![[r#"
         exit 3
         quire: nothing is installed: the archive has a name that is not UTF-8 (`lamp/����.md`); pack it again with UTF-8 names
-    "#]]);
-    check("case.zip", &with_file("lamp/ORCHESTRATOR.md", b"x"), expect![[r#"
+    "#]],
+    );
+    check(
+        "case.zip",
+        &with_file("lamp/ORCHESTRATOR.md", b"x"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/ORCHESTRATOR.md` and `lamp/orchestrator.md` are one name to some file systems; rename one of the two
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn bombs_are_refused() {
-    check("large.zip", &with_file("lamp/a.md", &vec![b'a'; 5 * 1024 * 1024]), expect![[r#"
+    check(
+        "large.zip",
+        &with_file("lamp/a.md", &vec![b'a'; 5 * 1024 * 1024]),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/a.md` is larger than 4194304 bytes; this is no text of a pack
-    "#]]);
+    "#]],
+    );
     let many = archive(|zip| {
         for index in 0..1200 {
             zip.start_file(format!("lamp/notes/{index}.md"), SimpleFileOptions::default()).expect("started");
         }
     });
-    check("many.zip", &many, expect![[r#"
+    check(
+        "many.zip",
+        &many,
+        expect![[r#"
         exit 3
         quire: nothing is installed: there are more than 1000 files; this is no pack
-    "#]]);
+    "#]],
+    );
     let all = archive(|zip| {
         for index in 0..12 {
             zip.start_file(format!("lamp/{index}.md"), SimpleFileOptions::default()).expect("started");
             zip.write_all(&vec![b'a'; 3 * 1024 * 1024]).expect("written");
         }
     });
-    check("all.zip", &all, expect![[r#"
+    check(
+        "all.zip",
+        &all,
+        expect![[r#"
         exit 3
         quire: nothing is installed: the files have more than 33554432 bytes in all; this is no pack
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_is_no_archive_or_no_pack_is_refused() {
-    check("noise.zip", b"no archive", expect![[r#"
+    check(
+        "noise.zip",
+        b"no archive",
+        expect![[r#"
         exit 3
         quire: nothing is installed: this is no zip archive that can be read: invalid Zip archive: Could not find EOCD
-    "#]]);
-    check("noise.tgz", b"no archive", expect![[r#"
+    "#]],
+    );
+    check(
+        "noise.tgz",
+        b"no archive",
+        expect![[r#"
         exit 3
         quire: nothing is installed: the archive ends before its time, or is larger than a pack can be: invalid gzip header
-    "#]]);
-    check("pack.rar", b"Rar!", expect![[r#"
+    "#]],
+    );
+    check(
+        "pack.rar",
+        b"Rar!",
+        expect![[r#"
         exit 3
         quire: nothing is installed: pack.rar is neither a folder nor a .zip, .tar.gz or .tgz
-    "#]]);
+    "#]],
+    );
     let empty = zip::ZipWriter::new(Cursor::new(vec![])).finish().expect("finished").into_inner();
-    check("empty.zip", &empty, expect![[r#"
+    check(
+        "empty.zip",
+        &empty,
+        expect![[r#"
         exit 3
         quire: nothing is installed: there is no `orchestrator.md` in it, so it is no pack; `quire pack check` says what a folder is
-    "#]]);
-    check("secret.zip", &with_file("lamp/llm-bindings.yaml", b"apiKey: sk-1\n"), expect![[r#"
+    "#]],
+    );
+    check(
+        "secret.zip",
+        &with_file("lamp/llm-bindings.yaml", b"apiKey: sk-1\n"),
+        expect![[r#"
         exit 3
         quire: nothing is installed: the pack cannot be used:
         llm-bindings.yaml:1:1: error: `apiKey` looks like a secret, and packs hold none
@@ -158,40 +225,65 @@ fn what_is_no_archive_or_no_pack_is_refused() {
           | ^^^^^^
           help: take it out; keys belong to the model profile on your machine (`quire model add`), a pack names profiles only
 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_tar_is_read_like_a_zip() {
-    check("lamp.tar.gz", &tar(&[]), expect![[r#"
+    check(
+        "lamp.tar.gz",
+        &tar(&[]),
+        expect![[r#"
         exit 0
         lamp 1 from lamp.tar.gz
           hash 76610aa7e89c5082883458445bfb82548edd5f21fa3eaa3cb80d7402be30fdfc
           hash 76610aa7e89c5082883458445bfb82548edd5f21fa3eaa3cb80d7402be30fdfc in ~/data/packs/lamp
         `lamp` is installed: quire new lamp
-    "#]]);
-    check("slip.tar.gz", &tar(&[("lamp/../../evil.md", tar::EntryType::Regular)]), expect![[r#"
+    "#]],
+    );
+    check(
+        "slip.tar.gz",
+        &tar(&[("lamp/../../evil.md", tar::EntryType::Regular)]),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/../../evil.md` leads out of the pack's folder
-    "#]]);
-    check("link.tar.gz", &tar(&[("lamp/notes.md", tar::EntryType::Symlink)]), expect![[r#"
+    "#]],
+    );
+    check(
+        "link.tar.gz",
+        &tar(&[("lamp/notes.md", tar::EntryType::Symlink)]),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/notes.md` is a link; a pack holds files only: put the file itself in its place
-    "#]]);
-    check("hard.tar.gz", &tar(&[("lamp/notes.md", tar::EntryType::Link)]), expect![[r#"
+    "#]],
+    );
+    check(
+        "hard.tar.gz",
+        &tar(&[("lamp/notes.md", tar::EntryType::Link)]),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/notes.md` is a link; a pack holds files only: put the file itself in its place
-    "#]]);
-    check("device.tar.gz", &tar(&[("lamp/notes.md", tar::EntryType::Fifo)]), expect![[r#"
+    "#]],
+    );
+    check(
+        "device.tar.gz",
+        &tar(&[("lamp/notes.md", tar::EntryType::Fifo)]),
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/notes.md` is neither a file nor a folder
-    "#]]);
+    "#]],
+    );
     let mut cut = tar(&[]);
     cut.truncate(cut.len() / 2);
-    check("cut.tar.gz", &cut, expect![[r#"
+    check(
+        "cut.tar.gz",
+        &cut,
+        expect![[r#"
         exit 3
         quire: nothing is installed: `lamp/orchestrator.md` cannot be read: incomplete deflate stream
-    "#]]);
+    "#]],
+    );
 }
 
 /// Makes a tar with a pack in it, and these entries.
@@ -235,36 +327,48 @@ fn another_version_is_kept_beside_the_first_or_takes_its_place() {
     };
     pack("1", "one");
     home.quire("pack install src");
-    home.check("pack install src", expect![[r#"
+    home.check(
+        "pack install src",
+        expect![[r#"
         exit 0
         lamp 1 from src
           hash 1f71c107358b0e14d43dd44b3dffd51ed1bffd0ab1999de056f95b974daae39e
           hash 1f71c107358b0e14d43dd44b3dffd51ed1bffd0ab1999de056f95b974daae39e in ~/data/packs/lamp
         `lamp` is installed already, exactly so: quire new lamp
-    "#]]);
+    "#]],
+    );
     pack("2", "two");
     home.quire("pack install src");
     pack("2", "three");
     home.quire("pack install src");
     expect!["lamp lamp@2 lamp@7996d2fa"].assert_eq(&places());
-    home.check("pack install src --replace", expect![[r#"
+    home.check(
+        "pack install src --replace",
+        expect![[r#"
         exit 0
         lamp 2 from src
           hash 7996d2fadc4160dbbe7b4a52a7212e0a13d0fd96766ec1613640d1c8126f44ec
           hash 7996d2fadc4160dbbe7b4a52a7212e0a13d0fd96766ec1613640d1c8126f44ec in ~/data/packs/lamp
         `lamp` is installed: quire new lamp
-    "#]]);
+    "#]],
+    );
     expect!["lamp lamp@2 lamp@7996d2fa"].assert_eq(&places());
-    home.check("pack install src --name short-story --replace", expect![[r#"
+    home.check(
+        "pack install src --name short-story --replace",
+        expect![[r#"
         exit 3
         lamp 2 from src
           hash 7996d2fadc4160dbbe7b4a52a7212e0a13d0fd96766ec1613640d1c8126f44ec
         quire: `short-story` is built in and cannot be replaced; leave `--replace` out, or give another `--name`
-    "#]]);
-    home.check("pack install src --name ../x", expect![[r#"
+    "#]],
+    );
+    home.check(
+        "pack install src --name ../x",
+        expect![[r#"
         exit 3
         lamp 2 from src
           hash 7996d2fadc4160dbbe7b4a52a7212e0a13d0fd96766ec1613640d1c8126f44ec
         quire: `../x` cannot be a folder's name; give one of letters, digits, `-`, `_` with `--name`
-    "#]]);
+    "#]],
+    );
 }

@@ -3,4 +3,5 @@
 mod guide;
 mod incoming;
 
+mod old_pack;
 mod pack;

@@ -33,9 +33,17 @@ impl Home {
 
     /// Runs `quire` and shows what is seen: the exit code, what is printed, what goes wrong.
     pub fn quire(&self, arguments: &str) -> String {
+        self.quire_with(arguments, None)
+    }
+
+    /// The same, with a folder of packs in `QUIRE_PACKS`.
+    pub fn quire_with(&self, arguments: &str, packs: Option<&Path>) -> String {
         let mut quire = Command::new(env!("CARGO_BIN_EXE_quire"));
         quire.args(arguments.split_whitespace()).current_dir(self.path()).env("QUIRE_DATA", self.path().join("data"));
         quire.env("NO_COLOR", "1").env("LANG", "C").env_remove("LC_ALL").env_remove("QUIRE_PACKS").env_remove("UPDATE");
+        if let Some(packs) = packs {
+            quire.env("QUIRE_PACKS", packs);
+        }
         let output = quire.stdin(std::process::Stdio::null()).output().expect("the program runs");
         let home = self.path().display().to_string();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text").replace(&home, "~");
@@ -122,7 +130,9 @@ fn where_nobody_answers_the_first_answers_are_taken() {
         exit 0
         {"pack":"my-pack","folder":"my-pack","files":["orchestrator.md","shared-context.md","tests/first-session.expected","tests/first-session.scenario","workers/plan/SKILL.md","workers/write/SKILL.md"]}
     "#]]);
-    home.check("pack new", expect![[r#"
+    home.check(
+        "pack new",
+        expect![[r#"
         exit 0
         my-pack-2 is there:
           orchestrator.md
@@ -139,14 +149,17 @@ fn where_nobody_answers_the_first_answers_are_taken() {
         What comes of it, in a sentence? [Writes what I ask for, with my word at every turn.] 
         Is it a novel, to be read, or a dialogue, played in turns? [novel] 
         In which language are its prompts, en or zh? [en] 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_check_says_where_what_and_what_to_do() {
     let home = Home::new();
     home.write("== p/orchestrator.md\n---\nname: p\ndescription: 灯塔，maxBurst: 3\nworkers: [draft]\n---\n");
-    home.check("pack check p", expect![[r#"
+    home.check(
+        "pack check p",
+        expect![[r#"
         exit 1
         orchestrator.md:3:25: error: this is not YAML: mapping values are not allowed in this context
           |
@@ -155,15 +168,14 @@ fn a_check_says_where_what_and_what_to_do() {
           help: put a text that holds `: ` in quotes, or write it under `>`; check that keys of one level begin in one column
 
         1 error, 0 warnings
-    "#]]);
+    "#]],
+    );
     home.check("pack check p --json", expect![[r#"
         exit 1
         {"pack":null,"hash":"a9c0eb7c7df8d733f0c62f3630bda5a0c9272d59606c7ef456084bd9cc185e38","errors":1,"warnings":0,"diagnostics":[{"severity":"error","code":"bad-yaml","file":"orchestrator.md","span":{"start":42,"end":43,"line":3,"column":25},"message":"this is not YAML: mapping values are not allowed in this context","help":"put a text that holds `: ` in quotes, or write it under `>`; check that keys of one level begin in one column"}]}
     "#]]);
-    home.check("pack check q", expect![[r#"
-        exit 1
-        quire: there is no pack `q`, neither by name nor as a folder; there are: short-story
-    "#]]);
+    let seen = home.quire("pack check q");
+    assert!(seen.starts_with("exit 1\nquire: there is no pack `q`, neither by name nor as a folder; there are: "), "{seen}");
 }
 
 #[test]
@@ -200,30 +212,35 @@ fn agent_skills_are_no_pack_and_one_is_told_how_to_make_it_one() {
         "== skills/haiku/SKILL.md\n---\nname: haiku\ndescription: d\nmetadata:\n  quire-outputTags: haiku.draft\n  quire-inputTags: 用户.最新输入, x.y\n---\n\
          == skills/pdf/SKILL.md\n---\nname: pdf\ndescription: Fills forms.\nlicense: MIT\n---\n== skills/pdf/scripts/fill.py\nprint(1)\n",
     );
-    home.check("pack check skills", expect![[r#"
-        exit 1
-        2 skills and no `orchestrator.md`: this is no pack yet.
+    home.check(
+        "pack check skills",
+        expect![[r#"
+            exit 1
+            2 skills and no `orchestrator.md`: this is no pack yet.
 
-          haiku would load: reads 用户.最新输入, x.y; writes haiku.draft
-          pdf would not load
-            1 file beside SKILL.md: a worker sees no other file, and none of them is run
+              haiku would load: reads 用户.最新输入, x.y; writes haiku.draft
+              pdf would not load
+                1 file beside SKILL.md: a worker sees no other file, and none of them is run
 
-        To make a pack of them:
-          1. quire pack new my-pack
-          2. copy skills/haiku to my-pack/workers/haiku
-          2. copy skills/pdf to my-pack/workers/pdf
-          3. add haiku, pdf to `workers` in my-pack/orchestrator.md
-          4. quire pack check my-pack
+            To make a pack of them:
+              1. quire pack new my-pack
+              2. copy skills/haiku to my-pack/workers/haiku
+              3. copy skills/pdf to my-pack/workers/pdf
+              4. add haiku, pdf to `workers` in my-pack/orchestrator.md
+              5. quire pack check my-pack
 
-        pdf/SKILL.md:1:1: error: the front matter has no `outputTags`
-          |
-        1 | ---
-          | ^^^
-          help: add `quire-outputTags: "chapter.draft"` under `metadata`: the tags it may write
+            pdf/SKILL.md:1:1: error: the front matter has no `outputTags`
+              |
+            1 | ---
+              | ^^^
+              help: add `quire-outputTags: "chapter.draft"` under `metadata`: the tags it may write
 
-        1 error, 0 warnings
-    "#]]);
-    home.check("pack check skills/haiku", expect![[r#"
+            1 error, 0 warnings
+        "#]],
+    );
+    home.check(
+        "pack check skills/haiku",
+        expect![[r#"
         exit 0
         1 skill and no `orchestrator.md`: this is no pack yet.
 
@@ -236,7 +253,8 @@ fn agent_skills_are_no_pack_and_one_is_told_how_to_make_it_one() {
           4. quire pack check my-pack
 
         0 errors, 0 warnings
-    "#]]);
+    "#]],
+    );
     home.check("pack check skills --json", expect![[r#"
         exit 1
         {"pack":null,"skills":[{"id":"haiku","file":"haiku/SKILL.md","loads":true,"reads":["用户.最新输入","x.y"],"writes":["haiku.draft"],"otherFiles":0},{"id":"pdf","file":"pdf/SKILL.md","loads":false,"reads":null,"writes":null,"otherFiles":1}],"errors":1,"warnings":0,"diagnostics":[{"severity":"error","code":"missing-field","file":"pdf/SKILL.md","span":{"start":0,"end":3,"line":1,"column":1},"message":"the front matter has no `outputTags`","help":"add `quire-outputTags: \"chapter.draft\"` under `metadata`: the tags it may write"}]}
@@ -248,7 +266,9 @@ fn a_pack_without_tests_is_told_how_to_write_the_first() {
     let home = Home::new();
     home.write(PACK);
     std::fs::remove_file(home.path().join("p/tests/one.scenario")).expect("removed");
-    home.check("pack test p", expect![[r#"
+    home.check(
+        "pack test p",
+        expect![[r#"
         exit 1
         The pack has no scenario yet. Write the first as p/tests/first.scenario:
 
@@ -260,14 +280,17 @@ fn a_pack_without_tests_is_told_how_to_write_the_first() {
         user    finish
 
         Then `quire pack test p --update` keeps what is seen after each line; read it before you trust it.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_is_kept_is_compared_renewed_and_thrown_away() {
     let home = Home::new();
     home.write(PACK).write("== p/tests/prompts/one/09-draft.txt\nold\n== p/tests/gone.expected\nold\n");
-    home.check("pack test p", expect![[r#"
+    home.check(
+        "pack test p",
+        expect![[r#"
         exit 1
         tests/one.scenario: not as expected
           tests/one.expected is not there yet
@@ -277,8 +300,11 @@ fn what_is_kept_is_compared_renewed_and_thrown_away() {
         tests/prompts/one/09-draft.txt: stale, it belongs to nothing that is played
         1 scenario, 1 not as expected, 2 files stale
         If it is meant so: quire pack test p --update
-    "#]]);
-    home.check("pack test p --update", expect![[r#"
+    "#]],
+    );
+    home.check(
+        "pack test p --update",
+        expect![[r#"
         exit 0
         tests/one.scenario: renewed
           tests/one.expected is new
@@ -287,15 +313,21 @@ fn what_is_kept_is_compared_renewed_and_thrown_away() {
         tests/gone.expected: removed, it belongs to nothing that is played
         tests/prompts/one/09-draft.txt: removed, it belongs to nothing that is played
         1 scenario, 1 renewed
-    "#]]);
-    home.check("pack test p", expect![[r#"
+    "#]],
+    );
+    home.check(
+        "pack test p",
+        expect![[r#"
         exit 0
         tests/one.scenario: as expected, with 2 prompts
         1 scenario
-    "#]]);
+    "#]],
+    );
     let skill = home.read("p/workers/draft/SKILL.md").replace("Write.", "Write, and \u{1b}[31m mean it.");
     home.write(&format!("== p/workers/draft/SKILL.md\n{skill}"));
-    home.check("pack test p", expect![[r#"
+    home.check(
+        "pack test p",
+        expect![[r#"
         exit 1
         tests/one.scenario: not as expected
           tests/prompts/one/02-draft.txt
@@ -307,7 +339,8 @@ fn what_is_kept_is_compared_renewed_and_thrown_away() {
 
         1 scenario, 1 not as expected
         If it is meant so: quire pack test p --update
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -343,10 +376,13 @@ fn a_built_in_pack_is_tested_by_its_name_and_cannot_be_renewed() {
     let home = Home::new();
     let seen = home.quire("pack test short-story");
     assert!(seen.starts_with("exit 0\n"), "{seen}");
-    home.check("pack test short-story --update", expect![[r#"
+    home.check(
+        "pack test short-story --update",
+        expect![[r#"
         exit 2
         quire: `short-story` is built in, so nothing can be kept beside it; give a folder
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -362,5 +398,6 @@ fn packs_are_listed_with_those_that_cannot_be_used() {
             ~/data/packs/short-story
         灯塔         2  关于灯塔
             ~/data/packs/灯塔
-        Packs are looked for in ~/data/packs."#]].assert_eq(&own.join("\n"));
+        Packs are looked for in ~/data/packs."#]]
+    .assert_eq(&own.join("\n"));
 }

@@ -75,7 +75,9 @@ fn segment<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<ReadSegmen
     if is_bare {
         fields.missing("tags", "add `tags: [pattern]`: what it shows, out of the skill's inputTags", findings);
     }
-    let label = fields.text("label", findings).map_or_else(|| id.value.clone(), |label| label.value);
+    // A prompt makes headings itself; packs of the first format wrote the marks into the label.
+    let label = fields.text("label", findings).map(|label| label.value.trim_start_matches('#').trim_start().to_owned());
+    let label = label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.value.clone());
     let policy = fields.take("policy").and_then(|node| policy(&node, findings)).unwrap_or(Policy::Latest);
     let keep = fields.word("keep", &[("always", Keep::Always), ("optional", Keep::Optional)], findings);
     let keep = keep.map_or(default_keep(tier), |keep| keep.value);

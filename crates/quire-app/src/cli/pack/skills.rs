@@ -117,14 +117,16 @@ pub(super) fn check(folder: &Path, skills: &[SkillFolder], is_json: bool) -> Res
         }
     }
     println!("\nTo make a pack of {}:", if skills.len() == 1 { "it" } else { "them" });
-    println!("  1. quire pack new my-pack");
-    for skill in skills {
+    let copy = |skill: &SkillFolder| {
         let from = folder.join(&skill.file);
-        println!("  2. copy {} to my-pack/workers/{}", from.parent().unwrap_or(folder).display(), skill.id);
-    }
+        format!("copy {} to my-pack/workers/{}", from.parent().unwrap_or(folder).display(), skill.id)
+    };
     let ids: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();
-    println!("  3. add {} to `workers` in my-pack/{MANIFEST}", ids.join(", "));
-    println!("  4. quire pack check my-pack\n");
+    let list = format!("add {} to `workers` in my-pack/{MANIFEST}", ids.join(", "));
+    let first = std::iter::once("quire pack new my-pack".to_owned());
+    let acts = first.chain(skills.iter().map(copy)).chain([list, "quire pack check my-pack".to_owned()]);
+    acts.enumerate().for_each(|(index, act)| println!("  {}. {act}", index + 1));
+    println!();
     check::tell(&found, &diagnostics);
     Ok(check::exit(&diagnostics))
 }
