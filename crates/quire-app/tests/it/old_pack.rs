@@ -24,7 +24,9 @@ fn it_is_found_by_the_name_in_its_registry() {
 
 #[test]
 fn only_its_retired_fields_are_warned_of() {
-    check("pack check 角色卡", expect![[r#"
+    check(
+        "pack check 角色卡",
+        expect![[r#"
         exit 0
         workers/persona/SKILL.md:7:1: warning: `inputKeys` is no longer read
           |
@@ -33,14 +35,18 @@ fn only_its_retired_fields_are_warned_of() {
           help: write `inputTags`: the patterns of the tags it reads
 
         0 errors, 1 warning
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn it_is_played_to_its_end_with_models_that_speak_the_old_format() {
-    check("pack test 角色卡", expect![[r#"
+    check(
+        "pack test 角色卡",
+        expect![[r#"
         exit 0
         tests/whole.scenario: as expected
         1 scenario
-    "#]]);
+    "#]],
+    );
 }

@@ -165,7 +165,7 @@ impl Tried {
         let is = if update { "new" } else { "not there yet" };
         match new.as_slice() {
             [] => {}
-            [files @ ..] if files.len() <= NEW_FILES_MAX => files.iter().for_each(|file| text += &format!("  {file} is {is}\n")),
+            files if files.len() <= NEW_FILES_MAX => files.iter().for_each(|file| text += &format!("  {file} is {is}\n")),
             [first, .., last] => text += &format!("  {first} to {last}: {} are {is}\n", counted(new.len(), "file")),
             [_] => unreachable!("one file is few"),
         }
