@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
+
+#[macro_use]
+mod out;
 
 mod cli;
 mod models;
@@ -12,6 +15,9 @@ mod report;
 mod wire;
 
 fn main() -> ExitCode {
+    if std::env::args_os().len() == 1 {
+        return report::commands(options::Options::command());
+    }
     let options = match options::Options::try_parse() {
         Ok(options) => options,
         Err(error) => return report::usage(&error),

@@ -19,6 +19,9 @@ pub const DEMO: &str = "demo";
 
 const SCRIPTED: &str = "scripted:";
 
+/// Where a key of OpenAI goes when no other server is named.
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+
 /// A model's context, where nobody says: small enough for local servers.
 const CONTEXT_TOKENS: u32 = 32_768;
 
@@ -59,38 +62,47 @@ pub fn check_profile(profile: &str) -> Result<String, Failure> {
 
 fn scripted(path: &Path) -> Result<Arc<dyn ModelProvider>, Failure> {
     let text = std::fs::read_to_string(path)
-        .map_err(|error| setup(format!("the scenario {} cannot be read: {error}", path.display())))?;
+        .map_err(|error| setup(format!("the scenario {} cannot be read: {error}; name a file of UTF-8 text", path.display())))?;
     let scenario = Scenario::parse(&path.display().to_string(), &text).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        setup(format!("the scenario has faults: {}", faults.join("; ")))
+        let faults: Vec<String> = faults.iter().map(|fault| format!("{fault}\n  help: {}", fault.help)).collect();
+        setup(format!("the scenario has faults:\n{}", faults.join("\n")))
     })?;
     Ok(Arc::new(Scripted::new(scenario)))
 }
 
 fn from_environment() -> Result<Arc<dyn ModelProvider>, Failure> {
-    let own = ["QUIRE_MODEL_URL", "QUIRE_MODEL_NAME", "QUIRE_MODEL_KEY"];
-    let openai = ["OPENAI_BASE_URL", "OPENAI_MODEL", "OPENAI_API_KEY"];
-    let [url, name, key] = if own[..2].iter().any(|variable| is_set(variable)) { own } else { openai };
-    let Some(model) = read(name) else {
-        return Err(setup(format!(
-            "no model is set: export QUIRE_MODEL_URL and QUIRE_MODEL_NAME (and QUIRE_MODEL_KEY where the server wants one); {name} is empty"
-        )));
+    // A key belongs to its server: another family's is never sent there.
+    let (url, key) = match read("QUIRE_MODEL_URL") {
+        Some(url) => (Some(url), read("QUIRE_MODEL_KEY")),
+        None => {
+            let key = read("OPENAI_API_KEY");
+            let url = read("OPENAI_BASE_URL").or_else(|| key.is_some().then(|| OPENAI_URL.to_owned()));
+            (url, key)
+        }
     };
-    let url = read(url).or_else(|| is_set("OPENAI_API_KEY").then(|| "https://api.openai.com/v1".to_owned()));
     let Some(url) = url else {
-        return Err(setup("no server is set: export QUIRE_MODEL_URL, like http://localhost:11434/v1".to_owned()));
+        return Err(setup(
+            "no model is set: export QUIRE_MODEL_URL (like http://localhost:11434/v1) and QUIRE_MODEL_NAME, and QUIRE_MODEL_KEY \
+             where the server wants a key; or OPENAI_API_KEY and OPENAI_MODEL"
+                .to_owned(),
+        ));
     };
-    let context_tokens = read("QUIRE_MODEL_CONTEXT").and_then(|tokens| tokens.parse().ok()).unwrap_or(CONTEXT_TOKENS);
+    let Some(model) = read("QUIRE_MODEL_NAME").or_else(|| read("OPENAI_MODEL")) else {
+        return Err(setup(format!("no model is named for {url}: export QUIRE_MODEL_NAME, or OPENAI_MODEL")));
+    };
+    let context_tokens = match read("QUIRE_MODEL_CONTEXT") {
+        None => CONTEXT_TOKENS,
+        Some(tokens) => tokens
+            .trim()
+            .parse()
+            .map_err(|_| setup(format!("QUIRE_MODEL_CONTEXT is `{tokens}`: write the model's context in tokens, like 32768")))?,
+    };
     let mut config = OpenAiConfig::new(url, model, context_tokens);
-    config.key = read(key).map(Into::into);
+    config.key = key.map(Into::into);
     match OpenAi::new(config) {
         Ok(provider) => Ok(Arc::new(provider)),
         Err(error) => Err(setup(error.to_string())),
     }
-}
-
-fn is_set(variable: &str) -> bool {
-    read(variable).is_some()
 }
 
 fn read(variable: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Writing with many agents, governed by you.
 #[derive(Debug, Parser)]
-#[command(name = "quire", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "quire", version, max_term_width = 100)]
 pub struct Options {
     /// Print one JSON object on stdout instead of words.
     #[arg(long, global = true)]
@@ -91,7 +91,7 @@ pub struct OnDecision {
     /// The session.
     pub session: String,
     /// The decision; else the pending one.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub decision: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub struct OnArtifact {
     /// The session.
     pub session: String,
     /// The artifact; else the pending one.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub artifact: Option<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct OnCard {
     /// The session.
     pub session: String,
     /// The card; else the open one.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub card: Option<String>,
 }
 
@@ -129,13 +129,13 @@ pub struct New {
     /// The pack: its name, or its folder. Without one the session asks for it.
     pub pack: Option<String>,
     /// A title.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub title: Option<String>,
     /// A model profile, or `scripted:FILE` for a scenario that plays the model.
     #[arg(long, value_name = "PROFILE")]
     pub model: Option<String>,
     /// The agent's rounds between two of your actions.
-    #[arg(long, value_name = "ROUNDS")]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub burst: Option<u32>,
 }
 
@@ -147,7 +147,7 @@ pub struct Say {
     /// Your words; several are joined by spaces. Without any, they are read from stdin.
     pub text: Vec<String>,
     /// A value of an intake field.
-    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    #[arg(long = "set", value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub values: Vec<String>,
 }
 
@@ -157,13 +157,13 @@ pub struct Reject {
     /// The session.
     pub session: String,
     /// What to mend, or why not.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub reason: Option<String>,
     /// The artifact; else the pending one.
-    #[arg(long, value_name = "ID", conflicts_with = "decision")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, conflicts_with = "decision")]
     pub artifact: Option<String>,
     /// The decision; else the pending one.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub decision: Option<String>,
 }
 
@@ -176,7 +176,7 @@ pub struct Answer {
     #[arg(required = true, value_name = "QUESTION=ANSWER")]
     pub answers: Vec<String>,
     /// The card; else the open one.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub card: Option<String>,
 }
 
@@ -188,10 +188,10 @@ pub struct Edit {
     /// The tag.
     pub tag: String,
     /// The item you edited; else the newest.
-    #[arg(long, value_name = "ITEM")]
+    #[arg(long, value_name = "ITEM", allow_hyphen_values = true)]
     pub base: Option<String>,
     /// The whole new text; else it is read from stdin.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub text: Option<String>,
 }
 
@@ -205,6 +205,7 @@ pub struct EditCell {
     /// The cell.
     pub key: String,
     /// The new value: JSON, or words.
+    #[arg(allow_negative_numbers = true)]
     pub value: String,
     /// The revision you saw; else the present one.
     #[arg(long, value_name = "REV")]
@@ -268,6 +269,7 @@ pub struct Context {
     /// The session.
     pub session: String,
     /// The run; else the latest.
+    #[arg(allow_negative_numbers = true)]
     pub run: Option<String>,
     /// Print the whole prompt.
     #[arg(long)]

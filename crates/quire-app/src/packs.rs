@@ -102,7 +102,11 @@ impl Packs {
             return Ok(Spot::Folder(path.to_owned()));
         }
         let is_plain_name = path.components().count() == 1 && !name_or_folder.starts_with('.');
-        if is_plain_name && let Some(spot) = self.locate_by_name(name_or_folder) {
+        if !is_plain_name {
+            // Reading it says that there is none.
+            return Ok(Spot::Folder(path.to_owned()));
+        }
+        if let Some(spot) = self.locate_by_name(name_or_folder) {
             return Ok(spot);
         }
         let names: Vec<String> = self.list().into_iter().map(|pack| pack.name).collect();
@@ -271,6 +275,9 @@ pub fn demo_scenario() -> String {
 
 /// Reads a pack's folder.
 pub fn read_folder(folder: &Path) -> Result<Found> {
+    if !folder.is_dir() {
+        bail!("there is no folder {}; name a pack's folder, the one that holds its `orchestrator.md`", folder.display());
+    }
     let mut below = Below::default();
     below.read(folder, folder, &belongs_to_pack).with_context(|| format!("the pack in {} cannot be read", folder.display()))?;
     Ok(below.found)
@@ -288,12 +295,15 @@ impl Below {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
         paths.sort();
         for path in paths {
-            let name =
-                path.strip_prefix(root)?.to_str().ok_or_else(|| anyhow!("{} has a name that is not text", path.display()))?;
-            let name = name.replace('\\', "/");
+            let inside = path.strip_prefix(root)?;
+            let name = inside.to_string_lossy().replace('\\', "/");
             let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
             // A link may lead out of the folder: a pack is what lies in it.
             let kind = std::fs::symlink_metadata(&path)?;
+            let is_ours = kind.is_dir() || (kind.is_file() && belongs(&name));
+            if is_ours && inside.to_str().is_none() {
+                bail!("{name} has a name that is not UTF-8 text; rename it");
+            }
             if kind.is_dir() && !is_hidden {
                 self.read(root, &path, belongs)?;
                 self.folders.insert(name);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use quire_core::diagnostic::Diagnostic;
 use quire_core::pack::PackFiles;
-use quire_core::session::Refusal;
+use quire_core::session::{Refusal, Session, Verb};
 use quire_runtime::driver::StartError;
 use quire_runtime::ports::StoreError;
 use serde_json::{Value, json};
@@ -30,6 +30,12 @@ pub struct Usage(pub String);
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unknown(pub String);
+
+/// Lists the commands, for one who names none.
+pub fn commands(mut command: clap::Command) -> ExitCode {
+    eprintln!("{}", command.render_help());
+    ExitCode::from(USAGE)
+}
 
 /// Tells what is wrong with the command line; help and version are no faults.
 pub fn usage(error: &clap::Error) -> ExitCode {
@@ -75,12 +81,37 @@ fn words_of(error: &anyhow::Error) -> String {
     words.join(": ")
 }
 
+/// Makes the refusal of something that the session need not be asked about.
+pub fn refused(session: &Session, message: String) -> Refusal {
+    let heard = Verb::ALL.iter().filter(|verb| session.phase().hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
+    Refusal { message, pending: session.pending(), heard }
+}
+
 /// Tells a refusal on stderr.
 pub fn refusal(refusal: &Refusal) {
-    eprintln!("quire: refused: {}", refusal.message);
+    // The session speaks of actions as the wire does; here they are commands.
+    let message = match refusal.message.strip_suffix("` is not heard now").and_then(|start| start.strip_prefix('`')) {
+        Some(verb) => format!("`{}` is not heard now", command_of(verb)),
+        None => refusal.message.clone(),
+    };
+    eprintln!("quire: refused: {message}");
     eprintln!("  pending: {}", refusal.pending);
     if !refusal.heard.is_empty() {
-        eprintln!("  heard now: {}", refusal.heard.join(", "));
+        let mut commands: Vec<String> = refusal.heard.iter().map(|verb| command_of(verb)).collect();
+        commands.dedup();
+        eprintln!("  heard now: {}", commands.join(", "));
+    }
+}
+
+/// Returns the command that an action is typed as.
+fn command_of(verb: &str) -> String {
+    match verb {
+        "select_pack" => "select".to_owned(),
+        "submit_input" => "say".to_owned(),
+        "confirm_intake" => "confirm".to_owned(),
+        "reject_step" => "reject".to_owned(),
+        "edit_item" => "edit".to_owned(),
+        other => other.replace('_', "-"),
     }
 }
 

@@ -19,7 +19,7 @@ pub fn session(opened: &Opened) -> Value {
     let session = &opened.session;
     let mut view = json!({
         "session": session.id(),
-        "seq": opened.path.last().map(|record| record.id),
+        "seq": opened.head,
         "title": session.title(),
         "pack": session.pack().map(|pack| json!({ "name": pack.name, "version": pack.version, "hash": pack.hash, "kind": pack.book_kind })),
         "profile": session.profile(),
@@ -35,7 +35,7 @@ pub fn session(opened: &Opened) -> Value {
         "artifacts": session.artifacts().iter().map(artifact_view).collect::<Vec<_>>(),
         "blackboard": session.board().tags().filter_map(|tag| Some(item_view(session, session.board().newest(tag)?))).collect::<Vec<_>>(),
         "log": session.log_lines().iter().map(|line| line.text.as_str()).collect::<Vec<_>>(),
-        "incomplete": incomplete_view(opened),
+        "incomplete": incomplete_view(session),
     });
     if let Phase::Error { reason } = session.phase() {
         view["error"] = json!(reason);
@@ -152,14 +152,15 @@ pub fn writes_hidden(session: &Session, skill: &SkillId) -> bool {
     session.hides_now() && skill.output_tags.iter().any(|output| pack.hidden.iter().any(|hidden| hidden.overlaps(output)))
 }
 
-fn incomplete_view(opened: &Opened) -> Vec<Value> {
-    let masked = Masked::of(opened);
+// Which worker a broken text came from is not told apart here: one that writes what is hidden masks them all.
+fn incomplete_view(session: &Session) -> Vec<Value> {
+    let skills = session.pack().into_iter().flat_map(|pack| &pack.skills);
+    let is_masked = skills.map(|skill| &skill.id).any(|skill| writes_hidden(session, skill));
     let view = |incomplete: &quire_core::session::Incomplete| {
-        let is_masked = masked.calls.contains(&incomplete.call);
         let text = if is_masked { HIDDEN } else { &incomplete.text };
         json!({ "call": incomplete.call, "text": text, "cause": incomplete.cause })
     };
-    opened.session.incomplete().iter().map(view).collect()
+    session.incomplete().iter().map(view).collect()
 }
 
 /// The calls whose replies hold what the user may not read yet.
@@ -168,13 +169,13 @@ pub struct Masked {
 }
 
 impl Masked {
-    /// Finds them on a session's path.
-    pub fn of(opened: &Opened) -> Self {
-        let asked = opened.path.iter().filter_map(|record| match &record.event {
+    /// Finds them among a session's records.
+    pub fn of(session: &Session, records: &[Record]) -> Self {
+        let asked = records.iter().filter_map(|record| match &record.event {
             Event::ModelAsked(asked) => Some((asked.call, &asked.trace.as_ref()?.skill)),
             _ => None,
         });
-        Self { calls: asked.filter(|(_, skill)| writes_hidden(&opened.session, skill)).map(|(call, _)| call).collect() }
+        Self { calls: asked.filter(|(_, skill)| writes_hidden(session, skill)).map(|(call, _)| call).collect() }
     }
 
     /// Shows a record, one line of the journal.

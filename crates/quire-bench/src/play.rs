@@ -8,13 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use quire_adapters::stores::sqlite::SqliteStore;
+use quire_core::chance::Seed;
 use quire_core::event::{Action, Event, Start};
 use quire_core::ids::{SessionId, Timestamp};
 use quire_core::message::{Failure, Finish, Reply, ToolCall, Usage};
 use quire_core::pack::PackFiles;
 use quire_runtime::driver::Ports;
 use quire_runtime::fleet::Fleet;
-use quire_runtime::ports::{Answered, Asker, Clock, Delta, ModelError, ModelProvider, ModelRequest, Models, Store};
+use quire_runtime::ports::{Answered, Asker, Chance, Clock, Delta, ModelError, ModelProvider, ModelRequest, Models, Store};
 use quire_runtime::retry::RetryPolicy;
 
 use crate::report::{Page, median, rate, time};
@@ -87,7 +88,13 @@ pub async fn take_turn(fleet: &Fleet, id: &SessionId, turn: usize) -> Result<()>
 pub async fn fleet(folder: &Path, model: Arc<Narrator>) -> Result<(Fleet, Arc<dyn Store>)> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder).await?);
     let models = Arc::new(OneModel(model));
-    let ports = Ports { store: Arc::clone(&store), models, clock: Arc::new(WallClock), retry: RetryPolicy::default() };
+    let ports = Ports {
+        store: Arc::clone(&store),
+        models,
+        clock: Arc::new(WallClock),
+        chance: Arc::new(NoDice),
+        retry: RetryPolicy::default(),
+    };
     Ok((Fleet::new(ports), store))
 }
 
@@ -197,15 +204,24 @@ impl Clock for WallClock {
     }
 }
 
+/// The measured pack draws nothing.
+struct NoDice;
+
+impl Chance for NoDice {
+    fn seed(&self) -> Seed {
+        Seed(0)
+    }
+}
+
 /// Returns the events of a play of so many records, as its journal tells them.
-pub async fn events(records: usize) -> Result<Vec<(Timestamp, Event)>> {
+pub async fn events(count: usize) -> Result<Vec<(Timestamp, Event)>> {
     let folder = tempfile::tempdir()?;
     let (fleet, _store) = fleet(folder.path(), Arc::default()).await?;
     let id = SessionId::new("play");
     fleet.start(&id, start()).await?;
-    for turn in 0..records.div_ceil(7) {
+    for turn in 0..count.div_ceil(7) {
         take_turn(&fleet, &id, turn).await?;
     }
-    let opened = fleet.look(&id).await?;
-    Ok(opened.path.into_iter().take(records).map(|record| (record.time, record.event)).collect())
+    let (records, _) = fleet.history(&id).await?;
+    Ok(records.into_iter().take(count).map(|record| (record.time, record.event)).collect())
 }

@@ -50,7 +50,7 @@ pub async fn measure(page: &mut Page) -> Result<()> {
         let before = Instant::now();
         let whole = driver::open(&store, &id).await?;
         opened.push(before.elapsed().as_secs_f64());
-        ensure!(whole.path.len() == RECORDS, "the journal is read to its end");
+        ensure!(whole.head.0 == RECORDS as u64, "the journal is read to its end");
         let before = Instant::now();
         let journal = store.load(&id).await?;
         loaded.push(before.elapsed().as_secs_f64());

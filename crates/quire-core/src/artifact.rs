@@ -47,6 +47,19 @@ pub enum ArtifactState {
     Superseded,
 }
 
+impl ArtifactState {
+    /// The state's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Drafted => "drafted",
+            Self::Accepted => "accepted",
+            Self::RevisionRequested => "revision_requested",
+            Self::Rejected => "rejected",
+            Self::Superseded => "superseded",
+        }
+    }
+}
+
 /// What a reviewing skill says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -72,6 +72,26 @@ pub enum ItemState {
     Superseded,
 }
 
+impl ItemState {
+    /// The state's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Drafted => "drafted",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Superseded => "superseded",
+        }
+    }
+
+    /// Says whether the text stands, as a fact or as a draft: it is neither thrown away nor replaced.
+    pub fn stands(self) -> bool {
+        match self {
+            Self::Drafted | Self::Accepted => true,
+            Self::Rejected | Self::Superseded => false,
+        }
+    }
+}
+
 /// A new item.
 #[derive(Debug, Clone)]
 pub struct NewItem {

@@ -21,7 +21,7 @@ use crate::tag::{Pattern, RoleId, Tag};
 use isolation::Sight;
 use tail::{Shown, tail};
 
-mod isolation;
+pub(crate) mod isolation;
 mod tail;
 mod text;
 
@@ -114,9 +114,22 @@ pub struct SegmentTrace {
     /// Its tokens.
     pub tokens: u32,
     /// The items it shows, by tag, in order.
-    pub items: Vec<(Tag, Vec<ItemNumber>)>,
+    pub items: Vec<(Tag, ItemRange)>,
     /// Whether something was cut from it.
     pub cut: bool,
+}
+
+/// The items that a segment shows of one tag: of those that may be seen, everything from the first to the last.
+///
+/// Cuts drop the oldest, so two ends and a count say it all, and a trace does not grow with the play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemRange {
+    /// The oldest.
+    pub first: ItemNumber,
+    /// The newest.
+    pub last: ItemNumber,
+    /// How many.
+    pub count: u32,
 }
 
 /// Something left out.
@@ -245,18 +258,7 @@ pub fn required_missing(skill: &Skill, role: Option<&RoleId>, board: View<'_>) -
 fn segments_in_order(skill: &Skill, variant: Option<&str>) -> Vec<Segment> {
     let mut segments = skill.segments_of(variant).to_vec();
     if segments.is_empty() {
-        let policy = match skill.input_merge {
-            Merge::Latest => Policy::Latest,
-            Merge::Concat => Policy::Concat,
-        };
-        segments.extend(skill.input_tags.iter().map(|pattern| Segment {
-            id: pattern.as_str().to_owned(),
-            tier: Tier::Dynamic,
-            tags: vec![pattern.clone()],
-            label: pattern.as_str().to_owned(),
-            policy,
-            keep: Keep::Optional,
-        }));
+        segments.extend(skill.input_tags.iter().map(|pattern| Segment::of_input(pattern, skill.input_merge)));
     }
     segments.sort_by_key(|segment| segment.tier);
     segments
@@ -401,11 +403,14 @@ fn cut_to(block: &mut Block<'_>, room_tokens: u32, count: &dyn TokenCount) -> Ve
 fn trace_segments(blocks: &[Block<'_>], [system_tokens, final_tokens]: [u32; 2]) -> Vec<SegmentTrace> {
     let own = |id: &str, tier, tokens| SegmentTrace { id: id.to_owned(), tier, tokens, items: vec![], cut: false };
     let shown = blocks.iter().map(|block| {
-        let mut items: Vec<(Tag, Vec<ItemNumber>)> = vec![];
+        let mut items: Vec<(Tag, ItemRange)> = vec![];
         for shown in &block.texts {
             match items.last_mut() {
-                Some((tag, numbers)) if tag == shown.tag => numbers.push(shown.item),
-                _ => items.push((shown.tag.clone(), vec![shown.item])),
+                Some((tag, range)) if tag == shown.tag => {
+                    range.last = shown.item;
+                    range.count += 1;
+                }
+                _ => items.push((shown.tag.clone(), ItemRange { first: shown.item, last: shown.item, count: 1 })),
             }
         }
         let Segment { id, tier, .. } = block.segment;

@@ -304,6 +304,11 @@ impl Pack {
         self.skills.iter().find(|skill| skill.id.as_str() == id)
     }
 
+    /// Says whether a session with it begins in design: some skill is marked so.
+    pub fn has_design(&self) -> bool {
+        self.skills.iter().any(|skill| skill.stage == Some(SkillStage::Design))
+    }
+
     /// Says whether the user may not read `tag` before it is revealed.
     pub fn hides(&self, tag: &Tag) -> bool {
         self.hidden.iter().any(|pattern| pattern.matches(tag))
@@ -331,6 +336,18 @@ impl Pack {
         let bindings = (self.bindings.default.iter()).chain(self.bindings.workers.values()).chain(self.bindings.roles.values());
         let names: std::collections::BTreeSet<&str> = skills.chain(bindings.map(String::as_str)).collect();
         names.into_iter().collect()
+    }
+}
+
+impl Segment {
+    /// Returns the segment that stands for an input pattern where a skill declares none.
+    pub fn of_input(pattern: &Pattern, merge: Merge) -> Self {
+        let policy = match merge {
+            Merge::Latest => Policy::Latest,
+            Merge::Concat => Policy::Concat,
+        };
+        let name = pattern.as_str().to_owned();
+        Self { id: name.clone(), tier: Tier::Dynamic, tags: vec![pattern.clone()], label: name, policy, keep: Keep::Optional }
     }
 }
 

@@ -157,7 +157,7 @@ impl Session {
         let before = self.revision;
         self.revision.take();
         let heard = match event {
-            Event::Started(start) => self.started(now, start),
+            Event::Started(start) => self.started(start),
             Event::User(action) => self.user_did(now, action),
             Event::ModelAsked(asked) => self.model_asked(now, &asked),
             Event::ModelReplied { call, reply } => self.model_replied(now, call, reply),
@@ -193,7 +193,7 @@ impl Session {
         self.phase.running().map(Running::owes).into_iter().collect()
     }
 
-    fn started(&mut self, now: Timestamp, start: Start) -> Heard {
+    fn started(&mut self, start: Start) -> Heard {
         if self.phase != Phase::Idle {
             return Err(self.refuse("the session has begun already"));
         }
@@ -204,7 +204,7 @@ impl Session {
         self.budget = start.budget;
         self.burst_max_by_user = start.burst_max;
         match pack {
-            Some(pack) => self.begin(now, pack),
+            Some(pack) => self.begin(pack),
             None => self.wait(Waiting::SkillSelection),
         }
         Ok(vec![])
@@ -219,9 +219,8 @@ impl Session {
         pack.map(Arc::new).ok_or_else(|| self.refuse(format!("the pack cannot be used: {}", errors.join("; "))))
     }
 
-    fn begin(&mut self, _now: Timestamp, pack: Arc<Pack>) {
-        let has_design = pack.skills.iter().any(|skill| skill.stage == Some(pack::SkillStage::Design));
-        self.stage = if has_design { Stage::Design } else { Stage::Play };
+    fn begin(&mut self, pack: Arc<Pack>) {
+        self.stage = if pack.has_design() { Stage::Design } else { Stage::Play };
         let startup = pack.startup.clone();
         self.hold(pack);
         if startup.asks_first {
@@ -261,6 +260,9 @@ impl Session {
     }
 
     fn model_replied(&mut self, now: Timestamp, call: CallId, reply: Reply) -> Heard {
+        if self.awaited(call).is_some_and(|running| running.attempts == 0) {
+            return Err(self.refuse(format!("call {call} was never asked")));
+        }
         let asker = self.take_answer(now, call)?;
         self.spent.usage += reply.usage;
         if reply.finish == Finish::ContentFilter {
@@ -282,7 +284,11 @@ impl Session {
     }
 
     fn model_ignored(&mut self, call: CallId, text: Arc<str>, cause: String) -> Heard {
-        if self.awaited(call).is_some() || call > self.calls {
+        if matches!(self.phase, Phase::Error { .. }) {
+            return Err(self.refuse("nothing is written any more"));
+        }
+        let was_made = (1..=self.calls.0).contains(&call.0);
+        if !was_made || self.awaited(call).is_some() {
             return Err(self.refuse(format!("call {call} is not over")));
         }
         self.keep_incomplete(call, text, &cause);
@@ -298,10 +304,16 @@ impl Session {
         let Some(running) = self.awaited(call) else {
             return Err(self.refuse(format!("nobody waits for call {call}")));
         };
-        let (asker, asked) = (running.asker, running.asked);
+        let asker = running.asker;
         *self.answered.entry(asker).or_default() += 1;
-        self.spent.time_ms += asked.map_or(0, |asked| now.0.saturating_sub(asked.0).max(0) as u64);
+        self.count_time(now);
         Ok(asker)
+    }
+
+    /// Counts the time of the call under way, which ends now.
+    fn count_time(&mut self, now: Timestamp) {
+        let asked = self.phase.asking().and_then(|asking| asking.asked);
+        self.spent.time_ms += asked.map_or(0, |asked| now.0.saturating_sub(asked.0).max(0) as u64);
     }
 
     fn keep_incomplete(&mut self, call: CallId, text: Arc<str>, cause: &str) {
@@ -371,8 +383,37 @@ impl Session {
     }
 
     fn refuse(&self, message: impl Into<String>) -> Refusal {
-        let heard = Verb::ALL.iter().filter(|verb| self.phase.hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
+        let heard = Verb::ALL.iter().filter(|verb| self.hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
         Refusal { message: message.into(), pending: self.pending(), heard }
+    }
+
+    /// Says whether a user action would be heard now: where the phase hears it, and what it waits for is there.
+    ///
+    /// What is heard may still be refused for what it says (another artifact, a required answer left open).
+    pub fn hears(&self, verb: Verb) -> bool {
+        let cause = self.phase.waiting().and_then(Waiting::cause).map(|cause| cause.kind);
+        let is_ready = match verb {
+            Verb::ConfirmIntake => self.intake.missing().is_empty(),
+            Verb::Retry => cause != Some(CauseKind::BudgetSpent) || self.budget_spent().is_none(),
+            Verb::SelectPack
+            | Verb::SubmitInput
+            | Verb::Approve
+            | Verb::RejectStep
+            | Verb::Accept
+            | Verb::Reject
+            | Verb::Discard
+            | Verb::Answer
+            | Verb::Skip
+            | Verb::SetBudget
+            | Verb::Stop
+            | Verb::Finish
+            | Verb::EditItem
+            | Verb::EditCell
+            | Verb::ReleaseCell
+            | Verb::UpgradePack
+            | Verb::Reveal => true,
+        };
+        self.phase.hears(verb) && is_ready
     }
 
     /// Says in words what the session is at.
@@ -579,18 +620,6 @@ impl Session {
         let pack = &self.packs[&run.pack];
         let skill = pack.skill(run.skill.as_str()).expect("a run's skill is in its pack");
         pack.profile(skill, run.role.as_ref()).unwrap_or(&self.profile)
-    }
-}
-
-impl CauseKind {
-    /// The kind's name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-            Self::BurstSpent => "burst_spent",
-            Self::BudgetSpent => "budget_spent",
-        }
     }
 }
 

@@ -300,6 +300,16 @@ impl Pattern {
         Self(bound.join(".").into())
     }
 
+    /// Returns the names that the same texts bear through their lives, this one first, as [`Tag::siblings`] does.
+    ///
+    /// A pattern with a star at its end means tags of any length, so it has no other name.
+    pub fn siblings(&self) -> Vec<Pattern> {
+        match self.parts().next_back() {
+            Some("*" | "**") => vec![self.clone()],
+            _ => Tag(self.0.clone()).siblings().into_iter().map(|tag| Pattern(tag.0)).collect(),
+        }
+    }
+
     /// Returns what acceptance writes for the drafts among these tags: `章.*.草稿` gives `章.*.确认稿`.
     pub fn promotion(&self) -> Option<Pattern> {
         // Promotion looks at the last part only, so stars before it do no harm.

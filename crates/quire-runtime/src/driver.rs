@@ -10,8 +10,8 @@ use std::time::Duration;
 use quire_core::context::ASSEMBLY;
 use quire_core::effect::Effect;
 use quire_core::event::{Event, ModelAsked, Start};
-use quire_core::ids::{CallId, Hash, RecordId, SessionId};
-use quire_core::journal;
+use quire_core::ids::{CallId, Hash, RecordId, SessionId, Timestamp};
+use quire_core::journal::{self, Damage, Record};
 use quire_core::message::{Failure, FailureKind, Prompt, Reply};
 use quire_core::session::{Asker as CoreAsker, Refusal, Session};
 use tokio::sync::{Notify, broadcast};
@@ -42,27 +42,45 @@ pub struct Ports {
     pub retry: RetryPolicy,
 }
 
-/// A session read from its journal.
+/// A session as it stands, and its place in the journal.
 #[derive(Debug, Clone)]
 pub struct Opened {
     /// The session at its head.
     pub session: Session,
-    /// The records from the root to the head.
-    pub path: Vec<journal::Record>,
+    /// The head: the record it stands at.
+    pub head: RecordId,
+    /// The head's hash, which the next record covers.
+    head_hash: Hash,
     /// The newest record of any branch.
-    pub newest: RecordId,
+    newest: RecordId,
+    /// When it began.
+    started: Timestamp,
 }
 
-/// Reads a session. What is damaged ends the path; the session is then in `error` and can only be looked at.
+/// Reads a session. What is damaged ends its path; the session is then in `error` and can only be looked at.
 pub async fn open(store: &dyn Store, id: &SessionId) -> Result<Opened, StoreError> {
-    let stored = store.load(id).await?;
-    let (path, damage) = journal::read_path(id, &stored.records, &stored.texts, stored.head);
+    let (path, damage, newest) = read(store, id).await?;
     let mut session = Session::replay(id.clone(), &path);
     if let Some(damage) = damage {
         session.close(&damage);
     }
+    let head = path.last().map(|record| record.id).unwrap_or_default();
+    let head_hash = path.last().map_or_else(|| Hash::of(""), |record| record.hash.clone());
+    let started = path.first().map(|record| record.time).unwrap_or_default();
+    Ok(Opened { session, head, head_hash, newest, started })
+}
+
+/// Reads what has happened, from the root to the head, and what ends it early.
+pub async fn history(store: &dyn Store, id: &SessionId) -> Result<(Vec<Record>, Option<Damage>), StoreError> {
+    let (path, damage, _) = read(store, id).await?;
+    Ok((path, damage))
+}
+
+async fn read(store: &dyn Store, id: &SessionId) -> Result<(Vec<Record>, Option<Damage>, RecordId), StoreError> {
+    let stored = store.load(id).await?;
+    let (path, damage) = journal::read_path(id, &stored.records, &stored.texts, stored.head);
     let newest = stored.records.last().map(|record| record.id).unwrap_or_default();
-    Ok(Opened { session, path, newest })
+    Ok((path, damage, newest))
 }
 
 /// Why a session could not be started.
@@ -90,32 +108,50 @@ pub async fn start(ports: &Ports, id: &SessionId, start: Start) -> Result<(), St
 }
 
 /// How a drive ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Drive {
-    /// Nothing is owed and nothing lies in the inbox.
-    Quiet,
+    /// Nothing is owed and nothing lies in the inbox; the session as it stands then.
+    Quiet(Box<Opened>),
     /// Another process has the session.
     Elsewhere,
 }
 
+/// What somebody drives a session for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    /// To have posted actions answered. What a stopped process left is gone on with only if one of them is heard: a
+    /// refused action must not set models to work.
+    Answer,
+    /// To go on with whatever is owed.
+    GoOn,
+}
+
 /// Drives a session until nothing is owed: takes what lies in the inbox, carries out effects, brings their outcome back.
 ///
-/// `nudge` says that something was posted; posts of other processes are found by looking from time to time.
+/// `known` is the session as it stood when it was last let go; it is read again where somebody has written since. `nudge`
+/// says that something was posted; posts of other processes are found by looking from time to time.
 pub async fn drive(
     ports: &Ports,
     id: &SessionId,
+    known: Option<Opened>,
+    errand: Errand,
     nudge: &Notify,
     watch: &broadcast::Sender<Watched>,
 ) -> Result<Drive, StoreError> {
     let Some(lease) = ports.store.claim(id).await? else { return Ok(Drive::Elsewhere) };
-    let driven = match Driver::open(ports, lease.clone(), watch).await {
-        Ok(mut driver) => driver.run(nudge).await,
-        Err(error) => Err(error),
+    let driven = async {
+        let opened = match known {
+            Some(known) if known.is_present(ports.store.as_ref()).await? => known,
+            Some(_) | None => open(ports.store.as_ref(), id).await?,
+        };
+        let mut driver = Driver { ports, watch, lease: &lease, opened, flight: None };
+        driver.run(errand, nudge).await?;
+        Ok(driver.opened)
     };
-    match driven {
-        Ok(()) => {
+    match driven.await {
+        Ok(opened) => {
             ports.store.release(&lease).await?;
-            Ok(Drive::Quiet)
+            Ok(Drive::Quiet(Box::new(opened)))
         }
         Err(StoreError::Fenced(_)) => Ok(Drive::Elsewhere),
         Err(error) => {
@@ -126,14 +162,18 @@ pub async fn drive(
     }
 }
 
+impl Opened {
+    /// Says whether the journal has not grown since.
+    pub(crate) async fn is_present(&self, store: &dyn Store) -> Result<bool, StoreError> {
+        Ok(store.newest(self.session.id()).await? == self.newest)
+    }
+}
+
 struct Driver<'a> {
     ports: &'a Ports,
     watch: &'a broadcast::Sender<Watched>,
-    lease: Lease,
-    session: Session,
-    started: quire_core::ids::Timestamp,
-    head: (RecordId, Hash),
-    newest: RecordId,
+    lease: &'a Lease,
+    opened: Opened,
     flight: Option<Flight>,
 }
 
@@ -150,19 +190,14 @@ enum Arrival {
     PauseOver,
 }
 
-impl<'a> Driver<'a> {
-    async fn open(ports: &'a Ports, lease: Lease, watch: &'a broadcast::Sender<Watched>) -> Result<Self, StoreError> {
-        let Opened { session, path, newest } = open(ports.store.as_ref(), &lease.session).await?;
-        let head = path.last().map(|record| (record.id, record.hash.clone())).unwrap_or_else(|| (RecordId(0), Hash::of("")));
-        let started = path.first().map(|record| record.time).unwrap_or_default();
-        Ok(Self { ports, watch, lease, session, started, head, newest, flight: None })
-    }
-
-    async fn run(&mut self, nudge: &Notify) -> Result<(), StoreError> {
+impl Driver<'_> {
+    async fn run(&mut self, errand: Errand, nudge: &Notify) -> Result<(), StoreError> {
+        let head_before = self.opened.head;
         loop {
             self.take_inbox().await?;
-            if self.flight.is_none() {
-                for effect in self.session.open_effects() {
+            let goes_on = errand == Errand::GoOn || self.opened.head != head_before;
+            if self.flight.is_none() && goes_on {
+                for effect in self.opened.session.open_effects() {
                     self.carry_out(effect).await?;
                 }
             }
@@ -190,7 +225,7 @@ impl<'a> Driver<'a> {
     /// Hears an event, writes it, and carries out what follows; what is refused is answered and changes nothing.
     async fn hear(&mut self, event: Event, ticket: Option<Ticket>) -> Result<(), StoreError> {
         let now = self.ports.clock.now();
-        match (self.session.handle(now, event.clone()), ticket) {
+        match (self.opened.session.handle(now, event.clone()), ticket) {
             (Ok(effects), ticket) => {
                 self.append(now, event, ticket).await?;
                 for effect in effects {
@@ -199,7 +234,7 @@ impl<'a> Driver<'a> {
                 Ok(())
             }
             (Err(refusal), Some(ticket)) => {
-                self.ports.store.refuse(&self.lease, ticket, Answered::Refused { refusal }).await?;
+                self.ports.store.refuse(self.lease, ticket, Answered::Refused { refusal }).await?;
                 self.tell(Watched::Refused { session: self.lease.session.clone() });
                 Ok(())
             }
@@ -207,15 +242,15 @@ impl<'a> Driver<'a> {
         }
     }
 
-    async fn append(&mut self, now: quire_core::ids::Timestamp, event: Event, ticket: Option<Ticket>) -> Result<(), StoreError> {
-        let id = RecordId(self.newest.0 + 1);
-        let (record, texts) = journal::encode(&self.lease.session, Some((self.head.0, &self.head.1)), id, now, &event);
+    async fn append(&mut self, now: Timestamp, event: Event, ticket: Option<Ticket>) -> Result<(), StoreError> {
+        let Opened { session, head, head_hash, newest, started } = &mut self.opened;
+        let id = RecordId(newest.0 + 1);
+        let (record, texts) = journal::encode(session.id(), Some((*head, head_hash)), id, now, &event);
         let hash = record.hash.clone();
-        let summary = summary(&self.session, self.started, now);
+        let summary = summary(session, *started, now);
         let answers = ticket.map(|ticket| (ticket, Answered::Heard { record: id }));
-        self.ports.store.append(&self.lease, Append { record, texts, summary, answers }).await?;
-        self.head = (id, hash);
-        self.newest = id;
+        self.ports.store.append(self.lease, Append { record, texts, summary, answers }).await?;
+        (*head, *head_hash, *newest) = (id, hash, id);
         self.tell(Watched::Recorded { session: self.lease.session.clone(), record: id, event: Arc::new(event) });
         Ok(())
     }
@@ -230,20 +265,20 @@ impl<'a> Driver<'a> {
 
     /// Sends the call's next attempt, once it is journaled.
     async fn ask(&mut self, call: CallId) -> Result<(), StoreError> {
-        let profile = self.session.profile_in_use().to_owned();
+        let profile = self.opened.session.profile_in_use().to_owned();
         let provider = match self.ports.models.provider(&profile) {
             Ok(provider) => provider,
             Err(failure) => return self.give_up(call, failure, String::new()).await,
         };
         let budget_tokens = provider.prompt_tokens_max();
-        let (prompt, trace) = match self.session.prompt(budget_tokens, &O200k) {
+        let (prompt, trace) = match self.opened.session.prompt(budget_tokens, &O200k) {
             Ok(built) => built,
             Err(error) => {
                 let failure = Failure { kind: FailureKind::NoRoom, message: error.to_string() };
                 return self.give_up(call, failure, String::new()).await;
             }
         };
-        let running = self.session.phase().asking().expect("a call under way").clone();
+        let running = self.opened.session.phase().asking().expect("a call under way").clone();
         let attempt = running.attempts + 1;
         let asked = ModelAsked {
             call,
@@ -259,7 +294,7 @@ impl<'a> Driver<'a> {
         };
         self.hear(Event::ModelAsked(asked), None).await?;
         let (asker, round) = self.describe(running.asker);
-        let answered_before = self.session.answered(running.asker);
+        let answered_before = self.opened.session.answered(running.asker);
         let session = self.lease.session.clone();
         self.tell(Watched::Asked { session: session.clone(), call, attempt, asker: asker.clone(), round });
         let request = ModelRequest { session, call, asker, answered_before, messages: prompt.messages, tools: prompt.tools };
@@ -271,9 +306,9 @@ impl<'a> Driver<'a> {
 
     fn describe(&self, asker: CoreAsker) -> (Asker, u32) {
         match asker {
-            CoreAsker::Agent => (Asker::Agent, self.session.burst().used),
+            CoreAsker::Agent => (Asker::Agent, self.opened.session.burst().used),
             CoreAsker::Worker(run) => {
-                let run = self.session.run(run);
+                let run = self.opened.session.run(run);
                 let role = run.role.as_ref().map(ToString::to_string);
                 (Asker::Worker { skill: run.skill.clone(), role }, run.rounds)
             }
@@ -354,7 +389,7 @@ fn prompt_hash(prompt: &Prompt) -> Hash {
     Hash::of(format!("{messages}\n{tools}"))
 }
 
-fn summary(session: &Session, started: quire_core::ids::Timestamp, changed: quire_core::ids::Timestamp) -> Summary {
+fn summary(session: &Session, started: Timestamp, changed: Timestamp) -> Summary {
     Summary {
         session: session.id().clone(),
         title: session.title().to_owned(),

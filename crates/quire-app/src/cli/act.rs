@@ -1,7 +1,7 @@
 //! Commands that act for the user: each posts one action and stays until the session waits again, is done or has failed.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -11,12 +11,12 @@ use quire_core::session::{CauseKind, Phase, Refusal, Waiting};
 use quire_core::table::Table;
 use quire_core::tag::Tag;
 use quire_runtime::driver::Opened;
-use quire_runtime::ports::Answered;
+use quire_runtime::ports::{Answered, Models as _};
 use serde_json::Value;
 
 use super::progress::Progress;
 use super::{Desk, new_session_id, screen};
-use crate::models;
+use crate::models::{self, KnownModels};
 use crate::options::{Answer, Command, Edit, EditCell, New, Reject, ReleaseCell, Say, SetBudget, UpgradePack};
 use crate::report::{self, Unknown, Usage};
 use crate::wire;
@@ -39,6 +39,9 @@ pub async fn new(desk: &Desk, new: New) -> Result<ExitCode> {
         println!("Session {id}");
     }
     screen::tell(desk, &opened);
+    if let Err(failure) = KnownModels.provider(opened.session.profile()) {
+        eprintln!("quire: the session can begin, and before its first model works: {}", failure.message);
+    }
     Ok(ExitCode::from(report::FINE))
 }
 
@@ -64,9 +67,15 @@ pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
     let id = SessionId::new(session_of(&command));
     let opened = desk.fleet.look(&id).await?;
     let progress = Progress::begin(desk, &opened);
-    if let Some(action) = action_of(desk, command, &opened)?
-        && let Answered::Refused { refusal } = desk.fleet.act(&id, &action).await?
-    {
+    let answered = match action_of(desk, command, &opened) {
+        Ok(Some(action)) => Some(desk.fleet.act(&id, &action).await?),
+        Ok(None) => None,
+        Err(error) => match error.downcast::<Unknown>() {
+            Ok(Unknown(message)) => Some(Answered::Refused { refusal: report::refused(&opened.session, message) }),
+            Err(error) => return Err(error),
+        },
+    };
+    if let Some(Answered::Refused { refusal }) = answered {
         progress.end().await;
         return refused(desk, &id, &refusal).await;
     }
@@ -128,12 +137,12 @@ fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Ac
     Ok(Some(match command {
         Command::Say(say) => said(say)?,
         Command::Confirm(_) => Action::ConfirmIntake,
-        Command::Approve(on) => Action::Approve { decision: on.decision },
+        Command::Approve(on) => Action::Approve { decision: on.decision.or_else(|| seen_decision(opened)) },
         Command::Reject(reject) => rejected(reject, opened),
-        Command::Accept(on) => Action::Accept { artifact: on.artifact },
-        Command::Discard(on) => Action::Discard { artifact: on.artifact },
+        Command::Accept(on) => Action::Accept { artifact: on.artifact.or_else(|| seen_artifact(opened)) },
+        Command::Discard(on) => Action::Discard { artifact: on.artifact.or_else(|| seen_artifact(opened)) },
         Command::Answer(answer) => answered(answer, opened)?,
-        Command::Skip(on) => Action::Skip { card: on.card },
+        Command::Skip(on) => Action::Skip { card: on.card.or_else(|| seen_card(opened)) },
         Command::Retry(_) => Action::Retry,
         Command::Stop(_) => Action::Stop,
         Command::Finish(_) => Action::Finish,
@@ -163,7 +172,10 @@ fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Ac
             Action::UpgradePack { pack }
         }
         Command::Reveal(_) => Action::Reveal,
-        Command::Resume(_) => return Ok(None),
+        Command::Resume(_) => match opened.session.phase() {
+            Phase::Error { reason } => return Err(Unknown(format!("this session can only be read: {reason}")).into()),
+            Phase::Idle | Phase::Running(_) | Phase::WaitingUser(_) | Phase::Done => return Ok(None),
+        },
         Command::Demo(_)
         | Command::New(_)
         | Command::Show(_)
@@ -189,9 +201,9 @@ fn rejected(reject: Reject, opened: &Opened) -> Action {
     let reason = reject.reason.unwrap_or_default().into();
     let waits_for_leave = matches!(opened.session.phase().waiting(), Some(Waiting::ApproveStep(_)));
     if reject.decision.is_some() || (waits_for_leave && reject.artifact.is_none()) {
-        Action::RejectStep { decision: reject.decision, reason }
+        Action::RejectStep { decision: reject.decision.or_else(|| seen_decision(opened)), reason }
     } else {
-        Action::Reject { artifact: reject.artifact, reason }
+        Action::Reject { artifact: reject.artifact.or_else(|| seen_artifact(opened)), reason }
     }
 }
 
@@ -211,7 +223,22 @@ fn answered(answer: Answer, opened: &Opened) -> Result<Action> {
         }
         answers.push(card.answer(question.trim(), value).map_err(|fault| Unknown(fault.to_string()))?);
     }
-    Ok(Action::Answer { card: answer.card, answers })
+    Ok(Action::Answer { card: answer.card.or_else(|| seen_card(opened)), answers })
+}
+
+// What is not named is what was pending when the command looked: what comes after that its user has not seen.
+
+fn seen_decision(opened: &Opened) -> Option<String> {
+    let Some(Waiting::ApproveStep(decision)) = opened.session.phase().waiting() else { return None };
+    Some(decision.id.to_string())
+}
+
+fn seen_artifact(opened: &Opened) -> Option<String> {
+    opened.session.phase().waiting().and_then(Waiting::artifact).map(|artifact| artifact.to_string())
+}
+
+fn seen_card(opened: &Opened) -> Option<String> {
+    opened.session.phase().waiting().and_then(Waiting::card).map(|card| card.id.to_string())
 }
 
 fn edited(edit: Edit) -> Result<Action> {
@@ -238,6 +265,9 @@ fn present_rev(opened: &Opened, tag: &Tag, key: &str) -> Result<u64> {
 }
 
 fn budget(set: SetBudget, present: Budget) -> Result<Budget> {
+    if [&set.rounds, &set.tokens, &set.money, &set.time].iter().all(|limit| limit.is_none()) {
+        return Err(Usage("name a limit: --rounds, --tokens, --money or --time".to_owned()).into());
+    }
     Ok(Budget {
         rounds: limit(set.rounds.as_deref(), present.rounds, whole)?,
         tokens: limit(set.tokens.as_deref(), present.tokens, whole)?,
@@ -280,6 +310,9 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 fn read_stdin() -> Result<String> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("Type the text; end it with Ctrl-D on a line of its own.");
+    }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("the text on stdin cannot be read")?;
     Ok(text)

@@ -13,7 +13,7 @@ use quire_runtime::ports::Answered;
 use quire_scenario::perform::resolve;
 use quire_scenario::{LineKind, Scenario, UserLine};
 
-use super::progress::{Progress, printable};
+use super::progress::Progress;
 use super::{Desk, new_session_id, screen};
 use crate::options::Demo;
 use crate::packs;
@@ -48,7 +48,7 @@ pub async fn demo(folder: &Path, demo: Demo) -> Result<ExitCode> {
 /// Plays the script's user too, and puts the whole play on stdout.
 async fn play(desk: &Desk, id: &SessionId, script: Vec<(String, UserLine)>) -> Result<ExitCode> {
     let mut opened = desk.fleet.look(id).await?;
-    let mut told = tell_play(&opened, RecordId(0));
+    let mut told = tell_play(desk, &opened, RecordId(0)).await?;
     for (line, user) in script {
         println!("\n▌ {}\n", words(&line));
         let action = action(&opened, user).map_err(|fault| anyhow!(fault))?;
@@ -57,7 +57,7 @@ async fn play(desk: &Desk, id: &SessionId, script: Vec<(String, UserLine)>) -> R
         }
         desk.fleet.settled(id).await?;
         opened = desk.fleet.look(id).await?;
-        told = tell_play(&opened, told);
+        told = tell_play(desk, &opened, told).await?;
     }
     let is_done = matches!(opened.session.phase(), Phase::Done);
     println!(
@@ -67,16 +67,17 @@ async fn play(desk: &Desk, id: &SessionId, script: Vec<(String, UserLine)>) -> R
 }
 
 /// Tells the records after `told`, and what the session waits for.
-fn tell_play(opened: &Opened, told: RecordId) -> RecordId {
-    for record in opened.path.iter().filter(|record| record.id > told) {
+async fn tell_play(desk: &Desk, opened: &Opened, told: RecordId) -> Result<RecordId> {
+    let (records, _) = desk.fleet.history(opened.session.id()).await?;
+    for record in records.iter().filter(|record| record.id > told) {
         if let Event::ModelReplied { reply, .. } = &record.event {
             for call in &reply.calls {
-                println!("  · {}", printable(&short_call(&call.name, &call.arguments)));
+                println!("  · {}", short_call(&call.name, &call.arguments));
             }
         }
     }
-    print!("{}", printable(&screen::waits(&opened.session)));
-    opened.path.last().map(|record| record.id).unwrap_or(told)
+    print!("{}", screen::waits(&opened.session));
+    Ok(opened.head)
 }
 
 fn short_call(name: &str, arguments: &str) -> String {
@@ -102,7 +103,7 @@ async fn converse(desk: &Desk, id: &SessionId, script: Vec<(String, UserLine)>) 
     let mut script = script.into_iter().peekable();
     let mut opened = desk.fleet.look(id).await?;
     loop {
-        print!("{}", printable(&screen::waits(&opened.session)));
+        print!("{}", screen::waits(&opened.session));
         if matches!(opened.session.phase(), Phase::Done | Phase::Error { .. }) {
             return Ok(ExitCode::from(report::FINE));
         }

@@ -29,17 +29,19 @@ pub async fn show(desk: &Desk, session: &str) -> Result<ExitCode> {
 
 /// Shows what has happened, a record a line.
 pub async fn journal(desk: &Desk, session: &str) -> Result<ExitCode> {
-    let opened = desk.fleet.look(&SessionId::new(session)).await?;
-    let masked = wire::Masked::of(&opened);
-    for record in &opened.path {
+    let id = SessionId::new(session);
+    let opened = desk.fleet.look(&id).await?;
+    let (records, damage) = desk.fleet.history(&id).await?;
+    let masked = wire::Masked::of(&opened.session, &records);
+    for record in &records {
         if desk.is_json {
             println!("{}", masked.record(record));
         } else {
             println!("{}", screen::record(record));
         }
     }
-    if let quire_core::session::Phase::Error { reason } = opened.session.phase() {
-        eprintln!("quire: {reason}");
+    if let Some(damage) = damage {
+        eprintln!("quire: {damage}");
     }
     Ok(ExitCode::from(report::FINE))
 }
@@ -56,7 +58,7 @@ pub async fn list(desk: &Desk) -> Result<ExitCode> {
     }
     for line in sessions {
         let waits = if line.reason.is_empty() { line.phase } else { format!("{} ({})", line.phase, line.reason) };
-        println!("{}  {:<24} {:<16} {}", line.session, waits, line.pack, line.title);
+        println!("{}", format!("{}  {waits:<31}  {:<16}  {}", line.session, line.pack, line.title).trim_end());
     }
     Ok(ExitCode::from(report::FINE))
 }
@@ -107,9 +109,12 @@ pub async fn context(desk: &Desk, context: &Context) -> Result<ExitCode> {
     for segment in &trace.segments {
         let cut = if segment.cut { ", cut" } else { "" };
         println!("  {:<24} {:>7} tokens{cut}", segment.id, segment.tokens);
-        for (tag, items) in &segment.items {
-            let numbers: Vec<String> = items.iter().map(ToString::to_string).collect();
-            println!("      {tag}: item {}", numbers.join(", "));
+        for (tag, range) in &segment.items {
+            if range.count == 1 {
+                println!("      {tag}: item {}", range.last);
+            } else {
+                println!("      {tag}: {} items, {} to {}", range.count, range.first, range.last);
+            }
         }
     }
     if !trace.omitted.is_empty() {

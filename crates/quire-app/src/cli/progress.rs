@@ -14,6 +14,7 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Desk;
+use crate::out::printable;
 use crate::wire;
 
 /// Shows progress until it is ended.
@@ -65,6 +66,7 @@ pub struct Printer {
     masked: BTreeSet<SkillId>,
     is_masked: bool,
     arguments: String,
+    next_look: usize,
     printed: usize,
     began: Instant,
     line_is_open: bool,
@@ -78,6 +80,7 @@ impl Printer {
             masked,
             is_masked: false,
             arguments: String::new(),
+            next_look: 0,
             printed: 0,
             began: Instant::now(),
             line_is_open: false,
@@ -98,6 +101,7 @@ impl Printer {
                 };
                 self.is_masked = matches!(asker, Asker::Worker { skill, .. } if self.masked.contains(skill));
                 self.arguments.clear();
+                self.next_look = 0;
                 self.printed = 0;
                 self.began = Instant::now();
                 let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
@@ -107,7 +111,11 @@ impl Printer {
             Watched::Streamed { delta: Delta::Text(text), .. } => self.text(text),
             Watched::Streamed { delta: Delta::Arguments { text, .. }, .. } => {
                 self.arguments.push_str(text);
-                self.arguments_so_far();
+                // Each look reads all there is: rarer looks as it grows keep a long text from being read a thousand times.
+                if self.arguments.len() >= self.next_look {
+                    self.next_look = self.arguments.len() + self.arguments.len() / 50;
+                    self.arguments_so_far();
+                }
             }
             Watched::Streamed { delta: Delta::Reasoning(_), .. } => {}
             Watched::Retrying { message, pause_ms, .. } => {
@@ -115,6 +123,7 @@ impl Printer {
             }
             Watched::Recorded { event, .. } => {
                 if matches!(**event, quire_core::event::Event::ModelReplied { .. }) {
+                    self.arguments_so_far();
                     self.line(&format!("· done in {:.1} s", self.began.elapsed().as_secs_f32()));
                 }
             }
@@ -161,9 +170,4 @@ fn texts(arguments: &Value) -> String {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => String::new(),
     };
     ["outputs", "assessment", "summary", "reason"].iter().find_map(|name| arguments.get(name)).map(of).unwrap_or_default()
-}
-
-/// Takes out what would steer the terminal: models write text, not commands.
-pub fn printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
 }

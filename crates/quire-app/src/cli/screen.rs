@@ -8,7 +8,6 @@ use quire_core::session::{Phase, Session, Waiting};
 use quire_runtime::driver::Opened;
 
 use super::Desk;
-use super::progress::printable;
 use crate::wire;
 
 /// Prints a session: one JSON object, or what it waits for and what can be typed.
@@ -16,7 +15,7 @@ pub fn tell(desk: &Desk, opened: &Opened) {
     if desk.is_json {
         println!("{}", wire::session(opened));
     } else {
-        print!("{}", printable(&waits(&opened.session)));
+        print!("{}", waits(&opened.session));
     }
 }
 
@@ -180,5 +179,5 @@ pub fn record(record: &Record) -> String {
         Event::ModelIgnored { call, cause, .. } => format!("call {call} is over: {cause}"),
     };
     let time = jiff::Timestamp::from_millisecond(record.time.0).map(|time| time.to_string()).unwrap_or_default();
-    printable(&format!("{:>5}  {time}  {what}", record.id))
+    format!("{:>5}  {time}  {what}", record.id)
 }

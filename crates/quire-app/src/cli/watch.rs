@@ -23,20 +23,24 @@ pub async fn watch(desk: &Desk, session: &str) -> Result<ExitCode> {
     loop {
         let newest = desk.store.newest(&id).await?;
         if newest > seen {
+            let (records, _) = desk.fleet.history(&id).await?;
             let opened = desk.fleet.look(&id).await?;
-            let masked = wire::Masked::of(&opened);
-            for record in opened.path.iter().filter(|record| record.id > seen) {
+            let masked = wire::Masked::of(&opened.session, &records);
+            for record in records.iter().filter(|record| record.id > seen) {
                 if desk.is_json {
                     println!("{}", masked.record(record));
                 } else {
                     println!("{}", screen::record(record));
                 }
             }
-            seen = newest;
+            // More may have been written since `newest` was read, and between the two readings.
+            seen = records.last().map_or(newest, |last| last.id.max(newest));
+            let is_all_told = opened.head <= seen;
             match opened.session.phase() {
-                Phase::Done | Phase::Error { .. } => return Ok(ExitCode::from(report::FINE)),
-                Phase::WaitingUser(_) if !desk.is_json => println!("       … {}", opened.session.pending()),
-                Phase::WaitingUser(_) | Phase::Running(_) | Phase::Idle => {}
+                Phase::Error { .. } => return Ok(ExitCode::from(report::FINE)),
+                Phase::Done if is_all_told => return Ok(ExitCode::from(report::FINE)),
+                Phase::WaitingUser(_) if is_all_told && !desk.is_json => println!("       … {}", opened.session.pending()),
+                Phase::Done | Phase::WaitingUser(_) | Phase::Running(_) | Phase::Idle => {}
             }
         }
         tokio::select! {

@@ -19,7 +19,7 @@ fn check(arguments: &str, expected: expect_test::Expect) {
 fn it_is_found_by_the_name_in_its_registry() {
     let seen = Home::new().quire_with("pack list", Some(&packs()));
     let own: Vec<&str> = seen.lines().filter(|line| line.contains("角色卡")).collect();
-    expect!["角色卡       0.9  从一句话的人设出发， 先实例化，再进入游玩。"].assert_eq(&own.join("\n"));
+    expect!["角色卡          0.9  从一句话的人设出发， 先实例化，再进入游玩。"].assert_eq(&own.join("\n"));
 }
 
 #[test]

@@ -328,18 +328,18 @@ fn what_is_kept_is_compared_renewed_and_thrown_away() {
     home.check(
         "pack test p",
         expect![[r#"
-        exit 1
-        tests/one.scenario: not as expected
-          tests/prompts/one/02-draft.txt
-              === system ===
-              <skill>
-            - Write.
-            + Write, and �[31m mean it.
-              </skill>
+            exit 1
+            tests/one.scenario: not as expected
+              tests/prompts/one/02-draft.txt
+                  === system ===
+                  <skill>
+                - Write.
+                + Write, and \u001b[31m mean it.
+                  </skill>
 
-        1 scenario, 1 not as expected
-        If it is meant so: quire pack test p --update
-    "#]],
+            1 scenario, 1 not as expected
+            If it is meant so: quire pack test p --update
+        "#]],
     );
 }
 
@@ -392,11 +392,11 @@ fn packs_are_listed_with_those_that_cannot_be_used() {
     let seen = home.quire("pack list");
     let own: Vec<&str> = seen.lines().filter(|line| !line.is_empty()).skip_while(|line| !line.contains("broken")).collect();
     expect![[r#"
-        broken          cannot be used: 2 errors; `quire pack check ~/data/packs/broken` shows them
+        broken             cannot be used: 2 errors; `quire pack check ~/data/packs/broken` shows them
             ~/data/packs/broken
-        short-story     not found by its name, as built-in comes first
+        short-story        not found by its name, as built-in comes first
             ~/data/packs/short-story
-        灯塔         2  关于灯塔
+        灯塔            2  关于灯塔
             ~/data/packs/灯塔
         Packs are looked for in ~/data/packs."#]]
     .assert_eq(&own.join("\n"));

@@ -4,13 +4,12 @@ use super::findings::{Findings, Place, Placed};
 use super::manifest::Manifest;
 use super::segments::{ReadSegment, Variant};
 use super::skill::ReadSkill;
-use super::{Acceptance, Isolation, Segment, Tier};
-use crate::tag::{LifeCycle, Pattern, Tag};
+use super::{Acceptance, Segment, Tier};
+use crate::context::isolation::hidden_whatever_runs;
+use crate::tag::{Pattern, Tag};
 
 /// Tags that come from outside of the skills: from the user, from the runtime, from deep tasks.
 const GIVEN: [&str; 4] = ["用户.*", "委托.*", "设计.跳过.*", "设定.词条.当前"];
-/// The parts of a role's tags that are the user's alone.
-const USER_ONLY: [&str; 3] = ["思考", "推理", "thought"];
 
 /// Checks one skill against itself.
 pub(super) fn skill<'a>(skill: &ReadSkill<'a>, findings: &mut Findings<'a>) {
@@ -135,34 +134,8 @@ fn segments<'a>(skill: &ReadSkill<'a>, segments: &[ReadSegment<'a>], findings: &
     }
 }
 
-/// Says why a pattern shows nothing, whatever is on the blackboard.
 fn always_hidden(skill: &ReadSkill<'_>, pattern: &Pattern) -> Option<String> {
-    match skill.isolation? {
-        Isolation::RolePov => {
-            let is_of_roles = matches!(pattern.parts().next(), Some("角色" | "role"));
-            let part = pattern.parts().skip(2).find(|part| USER_ONLY.contains(part))?;
-            is_of_roles.then(|| format!("`role_pov` keeps `{part}` from every worker"))
-        }
-        Isolation::BlindReview => {
-            let blind = skill.blind.iter().map(|blind| &blind.value).find(|blind| hides(blind, pattern))?;
-            Some(format!("`blind` hides `{blind}` and its life-cycle siblings"))
-        }
-    }
-}
-
-/// Says whether everything that `pattern` means is hidden by `blind`, or is a sibling in the life cycle of what is.
-fn hides(blind: &Pattern, pattern: &Pattern) -> bool {
-    blind.covers(pattern)
-        || stem(blind).is_some_and(|stem_of_blind| {
-            stem_of_blind == *pattern || stem(pattern).is_some_and(|stem| stem_of_blind.covers(&stem))
-        })
-}
-
-/// Returns the pattern without its last part, where that is a word of the life cycle.
-fn stem(pattern: &Pattern) -> Option<Pattern> {
-    let (stem, last) = pattern.as_str().rsplit_once('.')?;
-    LifeCycle::of_part(last)?;
-    Pattern::parse(stem).ok()
+    hidden_whatever_runs(skill.isolation, skill.blind.iter().map(|blind| &blind.value), pattern)
 }
 
 /// Says whether a variant's prompt would always be the skill's own. Ids do not show in a prompt.

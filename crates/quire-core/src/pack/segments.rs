@@ -4,7 +4,7 @@ use super::fields::{self, Fields};
 use super::findings::{Findings, Placed};
 use super::reference;
 use super::yaml::{Node, Value};
-use super::{Keep, Merge, Policy, Segment, Tier};
+use super::{Keep, Policy, Segment, Tier};
 use crate::tag::Pattern;
 
 /// A segment, and where its tags stand.
@@ -53,16 +53,6 @@ pub(super) fn variants<'a>(entries: Vec<(Placed<'a, String>, Node<'a>)>, finding
         variants.push(Variant { name, segments });
     }
     variants
-}
-
-/// Returns the segment that stands for an input pattern where a skill declares none.
-pub(super) fn implied(pattern: &Pattern, merge: Merge) -> Segment {
-    let policy = match merge {
-        Merge::Latest => Policy::Latest,
-        Merge::Concat => Policy::Concat,
-    };
-    let name = pattern.as_str().to_owned();
-    Segment { id: name.clone(), tier: Tier::Dynamic, tags: vec![pattern.clone()], label: name, policy, keep: Keep::Optional }
 }
 
 fn segment<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<ReadSegment<'a>> {

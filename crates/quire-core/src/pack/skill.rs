@@ -96,7 +96,7 @@ pub(super) fn read<'a>(folder: &str, file: &'a str, text: &'a str, findings: &mu
 impl ReadSkill<'_> {
     /// Returns what it shows where it declares no segments: one for each input pattern.
     pub fn implied_segments(&self) -> Vec<super::Segment> {
-        self.inputs.iter().map(|pattern| segments::implied(&pattern.value, self.input_merge)).collect()
+        self.inputs.iter().map(|pattern| super::Segment::of_input(&pattern.value, self.input_merge)).collect()
     }
 
     /// Makes the skill of it; what the manifest says of it has been put in before.

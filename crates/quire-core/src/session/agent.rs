@@ -12,12 +12,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::tools::{self, AgentCall, BoundaryCall, LoopCall, RunWorker};
 use super::{Asker, CauseKind, Decision, Effect, Session, Stage, Waiting};
-use crate::artifact::ArtifactState;
-use crate::blackboard::ItemState;
+use crate::artifact::Artifact;
+use crate::blackboard::Source;
 use crate::context::{ContextError, TokenCount};
 use crate::ids::{CallId, Hash, SkillId, Timestamp};
 use crate::message::{Finish, Message, Prompt, Reply, ToolCall, ToolSpec};
 use crate::pack::{Acceptance, Pack, Skill, SkillStage};
+use crate::question::{Card, Question};
 use crate::reply;
 use crate::tag::{Pattern, RoleId, Tag};
 
@@ -54,6 +55,8 @@ pub(super) struct Agent {
     log: Vec<LogLine>,
     /// Lines the agent has been told of, in the log or in a message.
     told: usize,
+    /// Lines the log held above the burst's opening: what stands below is lost on the agent until it replies.
+    opened_at: usize,
     /// The burst's messages, from its opening.
     messages: Vec<Message>,
     /// Calls of this burst and how often each was made.
@@ -103,7 +106,13 @@ impl Session {
         self.agent.repeats.clear();
         match messages {
             Messages::GoOn => {}
-            Messages::Anew => self.agent.messages.clear(),
+            Messages::Anew => {
+                let is_opening_read = self.agent.messages.iter().any(|message| matches!(message, Message::Assistant { .. }));
+                if !self.agent.messages.is_empty() && !is_opening_read {
+                    self.agent.told = self.agent.opened_at;
+                }
+                self.agent.messages.clear();
+            }
         }
     }
 
@@ -125,7 +134,8 @@ impl Session {
         let untold = &self.agent.log[self.agent.told..];
         if self.agent.messages.is_empty() {
             let first_news = untold.iter().position(|line| line.is_news).unwrap_or(untold.len());
-            let opening = self.opening(self.agent.told + first_news);
+            self.agent.opened_at = self.agent.told + first_news;
+            let opening = self.opening(self.agent.opened_at);
             self.agent.messages.push(opening);
         } else {
             let news: Vec<&str> = untold.iter().filter(|line| line.is_news).map(LogLine::shown).collect();
@@ -144,7 +154,7 @@ impl Session {
         let since = if since.is_empty() { "(nothing new)".to_owned() } else { since.join("\n") };
         let index = self.index();
         let stage = self.stage.as_str();
-        let text = format!("{log}# Now\n\n{since}\n\n# Blackboard\n\nStage: {stage}\n{index}");
+        let text = format!("{log}\n# Now\n\n{since}\n\n# Blackboard\n\nStage: {stage}\n{index}");
         Message::User { text: text.into(), stable_bytes: log.len() }
     }
 
@@ -159,7 +169,6 @@ impl Session {
             block.push_str(&line.text);
             block.push('\n');
         }
-        block.push('\n');
         block
     }
 
@@ -174,25 +183,24 @@ impl Session {
     }
 
     fn index_entry(&self, tag: &Tag) -> Option<String> {
-        let item = self.board.history(tag).rev().find(|item| counts(self.board.state(item.number)))?;
+        let item = self.board.history(tag).rev().find(|item| self.board.state(item.number).stands())?;
         if self.is_hidden(tag) {
             return Some("exists (hidden from the user)".to_owned());
         }
-        let state = state_word(self.board.state(item.number));
+        let state = self.board.state(item.number).as_str();
         let size = item.content.graphemes(true).count();
         Some(format!("{state}, {size} characters, by {}", self.source_word(&item.source)))
     }
 
-    pub(super) fn source_word(&self, source: &crate::blackboard::Source) -> String {
+    pub(super) fn source_word(&self, source: &Source) -> String {
         match source {
-            crate::blackboard::Source::Run(run) => self.run(*run).title(),
-            crate::blackboard::Source::User | crate::blackboard::Source::Runtime => source.to_string(),
+            Source::Run(run) => self.run(*run).title(),
+            Source::User | Source::Runtime => source.to_string(),
         }
     }
 
     fn agent_tools(&self) -> Vec<&'static ToolSpec> {
-        let has_design =
-            self.pack.as_ref().is_some_and(|pack| pack.skills.iter().any(|skill| skill.stage == Some(SkillStage::Design)));
+        let has_design = self.pack.as_ref().is_some_and(|pack| pack.has_design());
         tools::AGENT_TOOLS.iter().filter(|tool| has_design || tool.name != "declare_instance_ready").collect()
     }
 
@@ -229,8 +237,12 @@ impl Session {
                     calls = vec![ToolCall { id: String::new(), name, arguments: Value::Object(arguments).to_string().into() }];
                     text = "".into();
                 }
-                None if text.trim().is_empty() => return self.agent_said_nothing(reply.reasoning),
-                None => return self.agent_asks(text, vec![]),
+                None if text.trim().is_empty() => return self.agent_said_nothing(),
+                None => {
+                    let said = Message::Assistant { text: text.clone(), reasoning: reply.reasoning, calls: vec![] };
+                    self.agent.messages.push(said);
+                    return self.agent_asks(text, vec![]);
+                }
             }
         }
         // Loop calls first, then the boundary: so the answers stand in the calls' order.
@@ -253,9 +265,8 @@ impl Session {
         }
     }
 
-    fn agent_said_nothing(&mut self, reasoning: Arc<str>) -> Vec<Effect> {
+    fn agent_said_nothing(&mut self) -> Vec<Effect> {
         // An empty assistant message is refused by many providers: the reminder alone goes on.
-        let _ = reasoning;
         self.agent.messages.push(Message::user("Your reply was empty. Call one of your tools, or say something to the user."));
         self.ask_agent()
     }
@@ -326,7 +337,7 @@ impl Session {
             None if skill.needs_role() => return Err(format!("`{}` works for a role: give its name as `roleId`", skill.id)),
             None => None,
         };
-        let missing = crate::context::required_missing(skill, role.as_ref(), self.board.at(self.revision));
+        let missing = self.required_missing(skill, role.as_ref());
         if !missing.is_empty() {
             let missing: Vec<&str> = missing.iter().map(Pattern::as_str).collect();
             return Err(format!("`{}` needs {}, which nobody has written or accepted yet", skill.id, missing.join(", ")));
@@ -356,7 +367,7 @@ impl Session {
 
     fn cross(&mut self, now: Timestamp, call: &str, boundary: Boundary) -> Vec<Effect> {
         match boundary {
-            Boundary::Run(order) => self.order_run(now, call, order),
+            Boundary::Run(order) => self.order_run(call, order),
             Boundary::Ask { assessment, questions } => self.agent_asks(assessment.into(), questions),
             Boundary::Ready(ready) => self.instance_is_ready(now, ready),
             Boundary::Finish { reason } => {
@@ -367,7 +378,7 @@ impl Session {
         }
     }
 
-    fn order_run(&mut self, now: Timestamp, call: &str, order: RunOrder) -> Vec<Effect> {
+    fn order_run(&mut self, call: &str, order: RunOrder) -> Vec<Effect> {
         let RunOrder { skill, role, reason, asks_user } = order;
         let title = super::worker::title(&skill, role.as_ref());
         self.log(format!("agent: run {title}: {}", one_line(&reason, LOG_LINE_GRAPHEMES_MAX)));
@@ -376,12 +387,12 @@ impl Session {
             self.wait(Waiting::ApproveStep(decision));
             return vec![];
         }
-        self.start_run(now, skill, role, Some(call.to_owned()))
+        self.start_run(skill, role, Some(call.to_owned()))
     }
 
-    fn agent_asks(&mut self, message: Arc<str>, questions: Vec<crate::question::Question>) -> Vec<Effect> {
+    fn agent_asks(&mut self, message: Arc<str>, questions: Vec<Question>) -> Vec<Effect> {
         self.log(format!("agent: {}", one_line(&message, LOG_LINE_GRAPHEMES_MAX)));
-        let card = self.card(questions);
+        let card = self.card(questions).map(Card::all_optional);
         let message = Some(message).filter(|message| !message.trim().is_empty());
         self.wait(Waiting::Input { message, cause: None, card });
         vec![]
@@ -404,7 +415,7 @@ impl Session {
             let pattern = Pattern::parse(raw).map_err(|error| error.to_string())?;
             let mut is_matched = false;
             for tag in self.board.tags().filter(|tag| pattern.matches(tag)) {
-                let Some(item) = self.board.history(tag).rev().find(|item| counts(self.board.state(item.number))) else {
+                let Some(item) = self.board.history(tag).rev().find(|item| self.board.state(item.number).stands()) else {
                     continue;
                 };
                 is_matched = true;
@@ -416,7 +427,7 @@ impl Session {
                     result.push_str(&format!("## {tag} (exists, hidden)\n\n"));
                     continue;
                 }
-                let state = state_word(self.board.state(item.number));
+                let state = self.board.state(item.number).as_str();
                 result.push_str(&format!("## {tag} ({state}, item {})\n\n{}\n\n", item.number, item.content));
             }
             if !is_matched {
@@ -434,10 +445,9 @@ impl Session {
     }
 
     fn list_workers(&self) -> String {
-        let view = self.board.at(self.revision);
         let join = |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(", ");
         let describe = |skill: &&Skill| {
-            let missing = crate::context::required_missing(skill, None, view);
+            let missing = self.required_missing(skill, None);
             let mut text = format!(
                 "- {}: {}\n  reads: {}\n  writes: {}\n",
                 skill.id,
@@ -458,10 +468,11 @@ impl Session {
     }
 
     fn list_artifacts(&self) -> String {
-        let describe = |artifact: &crate::artifact::Artifact| {
+        let describe = |artifact: &Artifact| {
             let tags: Vec<&str> = artifact.items.keys().map(Tag::as_str).collect();
             let title = super::worker::title(&artifact.skill, artifact.role.as_ref());
-            format!("- {}: {title}, {}, {}: {}\n", artifact.id, artifact.state.as_str(), tags.join(", "), artifact.summary)
+            let summary = self.summary_told(&artifact.items, &artifact.summary);
+            format!("- {}: {title}, {}, {}: {summary}\n", artifact.id, artifact.state.as_str(), tags.join(", "))
         };
         let list: String = self.artifacts.iter().map(describe).collect();
         if list.is_empty() { "nothing has been handed in yet".to_owned() } else { list }
@@ -483,7 +494,7 @@ enum AgentOutcome {
 /// A boundary call that may be crossed.
 enum Boundary {
     Run(RunOrder),
-    Ask { assessment: String, questions: Vec<crate::question::Question> },
+    Ask { assessment: String, questions: Vec<Question> },
     Ready(super::stage::Ready),
     Finish { reason: String },
 }
@@ -530,19 +541,6 @@ pub(super) fn name_calls(calls: &mut [ToolCall], messages: &[Message], round: Ca
             call.id = format!("call_{round}_{index}");
         }
         seen.insert(call.id.clone());
-    }
-}
-
-fn counts(state: ItemState) -> bool {
-    matches!(state, ItemState::Accepted | ItemState::Drafted)
-}
-
-pub(super) fn state_word(state: ItemState) -> &'static str {
-    match state {
-        ItemState::Drafted => "drafted",
-        ItemState::Accepted => "accepted",
-        ItemState::Rejected => "rejected",
-        ItemState::Superseded => "superseded",
     }
 }
 
@@ -602,17 +600,4 @@ fn collapsed(entries: &[(&Tag, String)]) -> String {
         lines.push_str(&format!("… and {} more prefixes\n", total - INDEX_LINES_MAX));
     }
     lines
-}
-
-impl ArtifactState {
-    /// The state's name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Drafted => "drafted",
-            Self::Accepted => "accepted",
-            Self::RevisionRequested => "revision_requested",
-            Self::Rejected => "rejected",
-            Self::Superseded => "superseded",
-        }
-    }
 }

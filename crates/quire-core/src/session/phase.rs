@@ -142,6 +142,18 @@ pub enum CauseKind {
     BudgetSpent,
 }
 
+impl CauseKind {
+    /// The kind's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::BurstSpent => "burst_spent",
+            Self::BudgetSpent => "budget_spent",
+        }
+    }
+}
+
 /// The main agent's rounds since the user's last hard event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Burst {
@@ -275,9 +287,9 @@ impl Action {
 }
 
 impl Phase {
-    /// Says whether a user action is heard: the table of SPEC §3.2, and nothing else decides it.
+    /// Says whether a user action is heard in this phase and for this reason.
     ///
-    /// What is heard may still be refused for what it says (another artifact, a required answer left open).
+    /// [`Session::hears`](super::Session::hears) knows more: whether what the action waits for is there.
     pub fn hears(&self, verb: Verb) -> bool {
         match self {
             Self::Idle | Self::Error { .. } => false,

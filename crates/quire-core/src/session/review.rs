@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use unicode_segmentation::UnicodeSegmentation;
+
 use super::agent::one_line;
 use super::{Effect, Session, Waiting};
 use crate::artifact::{Artifact, ArtifactState, Verdict};
 use crate::blackboard::{ItemState, Source};
 use crate::check;
 use crate::context::{Note, NoteSource};
-use crate::ids::{ArtifactId, ItemNumber, RunId, SkillId, Timestamp};
+use crate::ids::{ArtifactId, ItemNumber, Revision, RunId, SkillId, Timestamp};
 use crate::pack::{Rule, Skill};
 use crate::question::Question;
 use crate::table::{Patch, Table};
@@ -87,7 +89,7 @@ impl Session {
             items.insert(tag, number);
         }
         for (tag, number) in before {
-            if self.board.state(number) == ItemState::Drafted {
+            if self.board.state(number).stands() {
                 items.entry(tag).or_insert(number);
             }
         }
@@ -98,7 +100,8 @@ impl Session {
         }
         let title = super::worker::title(&skill, role.as_ref());
         let sizes = self.sizes(&items);
-        self.log(format!("{title}: handed in artifact {id} ({sizes}): {}", one_line(&summary, 160)));
+        let told = one_line(self.summary_told(&items, &summary), 160);
+        self.log(format!("{title}: handed in artifact {id} ({sizes}): {told}"));
         self.artifacts.push(Artifact {
             id,
             run,
@@ -115,11 +118,19 @@ impl Session {
         id
     }
 
+    /// Says in words how long an artifact's texts are. Of hidden ones the agent learns only that they exist.
     fn sizes(&self, items: &BTreeMap<Tag, ItemNumber>) -> String {
-        let size = |(tag, number): (&Tag, &ItemNumber)| {
-            format!("{tag}: {} characters", self.board.item(*number).content.chars().count())
+        let size = |(tag, number): (&Tag, &ItemNumber)| match self.is_hidden(tag) {
+            true => format!("{tag}: hidden"),
+            false => format!("{tag}: {} characters", self.board.item(*number).content.graphemes(true).count()),
         };
         items.iter().map(size).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns what the worker says of an artifact, unless that might tell of a hidden text.
+    pub(super) fn summary_told<'a>(&self, items: &BTreeMap<Tag, ItemNumber>, summary: &'a str) -> &'a str {
+        let may_tell = items.keys().any(|tag| self.is_hidden(tag)) && !summary.is_empty();
+        if may_tell { "(hidden)" } else { summary }
     }
 
     /// Holds an artifact's present texts against its skill's checks, and reads a review's verdict.
@@ -141,30 +152,31 @@ impl Session {
 
     /// Accepts for the pack, and lets the agent go on.
     pub(super) fn accept_for_pack(&mut self, now: Timestamp, id: ArtifactId, questions: &[Question]) -> Vec<Effect> {
-        let report = self.accept(now, id);
+        let unwritten = self.accept(now, id);
+        let report: String = unwritten.iter().map(|sentence| format!("\nnot written: {sentence}")).collect();
         let run = self.artifact(id).run;
         let asked: String = questions.iter().map(|question| format!("\nquestion: {}", question.prompt)).collect();
-        let outcome = format!(
-            "artifact {id} accepted ({}): {}{report}{asked}",
-            self.sizes(&self.artifact(id).items),
-            self.artifact(id).summary
-        );
+        let Artifact { items, summary, .. } = self.artifact(id);
+        let outcome =
+            format!("artifact {id} accepted ({}): {}{report}{asked}", self.sizes(items), self.summary_told(items, summary));
+        self.log(format!("artifact {id}: accepted by the pack"));
+        for sentence in unwritten {
+            self.log(format!("artifact {id}: not written: {sentence}"));
+        }
         self.answer_for_run(run, outcome);
         self.after_acceptance(id)
     }
 
-    /// Makes an artifact's drafts facts and writes their promotions. Returns what there is to say of it.
-    pub(super) fn accept(&mut self, now: Timestamp, id: ArtifactId) -> String {
+    /// Makes an artifact's drafts facts and writes their promotions. Says of each cell of a table why it was passed by.
+    pub(super) fn accept(&mut self, now: Timestamp, id: ArtifactId) -> Vec<String> {
         let artifact = self.artifact(id).clone();
-        let mut report = String::new();
+        let mut unwritten = vec![];
         for (tag, number) in &artifact.items {
             if self.board.state(*number) != ItemState::Drafted {
                 continue;
             }
             if self.pack_in_use().is_table(tag) {
-                for sentence in self.merge_patch(now, artifact.run, tag, *number) {
-                    report.push_str(&format!("\nnot written: {sentence}"));
-                }
+                unwritten.extend(self.merge_patch(now, artifact.run, tag, *number));
                 continue;
             }
             self.board.settle(self.revision, *number, ItemState::Accepted);
@@ -172,10 +184,7 @@ impl Session {
         }
         self.artifact_mut(id).state = ArtifactState::Accepted;
         self.work_of(id).settle();
-        if !report.is_empty() {
-            self.tell(format!("artifact {id}{report}"));
-        }
-        report
+        unwritten
     }
 
     /// Writes the confirmed text of an accepted draft.
@@ -190,7 +199,7 @@ impl Session {
         let patch: Patch = match serde_json::from_str(&self.board.item(number).content) {
             Ok(patch) => patch,
             Err(error) => {
-                // The user may have rewritten a patch under review into something else.
+                // An upgraded pack may have made a table of a tag whose draft was carried over.
                 self.board.settle(self.revision, number, ItemState::Rejected);
                 return vec![format!("{tag} is not a patch of a table: {error}")];
             }
@@ -202,7 +211,10 @@ impl Session {
         self.board.settle(self.revision, number, ItemState::Superseded);
         let from: Vec<ItemNumber> = base.into_iter().chain([number]).collect();
         self.write(now, tag.clone(), table.content().into(), Source::Run(run), ItemState::Accepted, &from);
-        passed_by.into_iter().map(|sentence| format!("{tag}: {sentence}")).collect()
+        match self.is_hidden(tag) {
+            true => passed_by.iter().take(1).map(|_| format!("{tag}: {} cells", passed_by.len())).collect(),
+            false => passed_by.into_iter().map(|sentence| format!("{tag}: {sentence}")).collect(),
+        }
     }
 
     /// Returns a table's newest accepted version, and its item.
@@ -212,7 +224,7 @@ impl Session {
         (table, item.map(|item| item.number))
     }
 
-    fn table_at(&self, tag: &Tag, at: crate::ids::Revision) -> Table {
+    fn table_at(&self, tag: &Tag, at: Revision) -> Table {
         let view = self.board.at(at);
         let item = self.board.history(tag).rev().find(|item| view.state(item) == Some(ItemState::Accepted));
         Table::read(item.map(|item| item.content.as_ref())).unwrap_or_default()
@@ -231,7 +243,7 @@ impl Session {
         let words: Vec<String> = artifact.items.values().map(|number| self.board.item(*number).content.to_string()).collect();
         match verdict {
             Verdict::Pass => {
-                self.log(format!("{skill}: pass"));
+                self.tell(format!("{skill}: pass"));
                 self.work_of(reviewed).reviews_failed = 0;
                 self.ask_agent()
             }
@@ -260,7 +272,13 @@ impl Session {
         work.notes.extend(failed.iter().map(|check| Note { from: NoteSource::Check, text: check.as_str().into() }));
         work.checks_failed += 1;
         let is_third = work.checks_failed >= FAILS_IN_A_ROW_MAX;
-        let sentences = failed.join("; ");
+        let hidden: Vec<&Tag> = self.artifact(id).items.keys().filter(|tag| self.is_hidden(tag)).collect();
+        // A sentence may quote what it is about.
+        let told = |sentence: &String| match hidden.iter().find(|tag| sentence.contains(tag.as_str())) {
+            Some(tag) => format!("a check does not hold of `{tag}`, which is hidden"),
+            None => sentence.clone(),
+        };
+        let sentences = failed.iter().map(told).collect::<Vec<_>>().join("; ");
         self.log(format!("artifact {id}: sent back by its checks: {}", one_line(&sentences, 160)));
         if is_third {
             self.wait(Waiting::Revision { artifact: id, cause: None });
@@ -296,7 +314,18 @@ impl Session {
             }
         }
         self.artifact_mut(id).state = ArtifactState::Rejected;
-        self.work_of(id).artifact = None;
+        let stands = |other: &&Artifact| {
+            let is_alike = other.skill == artifact.skill && other.role == artifact.role;
+            is_alike && !matches!(other.state, ArtifactState::Rejected | ArtifactState::Superseded)
+        };
+        let before = self.artifacts.iter().rev().find(stands).map(|other| other.id);
+        self.work_of(id).artifact = before;
+    }
+
+    /// Clears the notes and answers of a run that was thrown away.
+    pub(super) fn clear_notes(&mut self, run: RunId) {
+        let (skill, role) = (self.run(run).skill.clone(), self.run(run).role.clone());
+        self.works.entry((skill, role)).or_default().settle();
     }
 }
 

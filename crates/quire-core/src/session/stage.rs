@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::tools::{DeclareReady, Skipped};
 use super::{Effect, Session, Stage, Waiting};
 use crate::blackboard::{ItemState, Source};
+use crate::context;
 use crate::ids::{SkillId, Timestamp};
 use crate::pack::{Pack, Skill, SkillStage};
 use crate::reply;
-use crate::tag::{Pattern, Tag};
+use crate::tag::{Pattern, RoleId, Tag};
 
 /// What was pinned when play began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,13 +61,17 @@ impl Session {
         let listed = |skill: &&Skill| skill.runs_in(SkillStage::Play) && instance.lists(&skill.id);
         for skill in pack.skills.iter().filter(listed) {
             for required in &skill.required_tags {
-                let is_there = self.board.at(self.revision).has(required);
-                if let (false, Some(writer)) = (is_there, self.unskipped_writer(pack, required, &declared.skipped)) {
-                    missing.push(format!(
-                        "`{}` needs `{required}`: accept it from `{writer}`, or skip `{writer}` with a reason",
-                        skill.id
-                    ));
-                }
+                let is_there = self.board.tags().any(|tag| required.matches(tag) && self.board.accepted(tag).is_some());
+                let is_skipped = |writer: &Skill| declared.skipped.iter().any(|other| other.skill_id == writer.id.as_str());
+                let mut writers = design_writers(pack, required);
+                let Some(writer) = writers.next().filter(|writer| !is_there && !is_skipped(writer) && !writers.any(is_skipped))
+                else {
+                    continue;
+                };
+                missing.push(format!(
+                    "`{}` needs `{required}`: accept it from `{1}`, or skip `{1}` with a reason",
+                    skill.id, writer.id
+                ));
             }
         }
         if missing.is_empty() {
@@ -75,38 +80,23 @@ impl Session {
         Err(format!("not ready yet: {}", missing.join("; ")))
     }
 
-    fn unskipped_writer<'a>(&self, pack: &'a Pack, required: &Pattern, skipped: &[Skipped]) -> Option<&'a SkillId> {
-        let writes = |skill: &&Skill| {
-            skill.stage == Some(SkillStage::Design)
-                && skill.output_tags.iter().any(|output| {
-                    let promotion = output.as_tag().and_then(|tag| tag.promotion());
-                    output.overlaps(required) || promotion.is_some_and(|promotion| required.matches(&promotion))
-                })
-        };
-        let mut writers = pack.skills.iter().filter(writes);
-        let is_skipped = |skill: &Skill| skipped.iter().any(|other| other.skill_id == skill.id.as_str());
-        if pack.skills.iter().filter(writes).any(is_skipped) {
-            return None;
-        }
-        writers.next().map(|skill| &skill.id)
+    /// Returns what a run needs and cannot read yet. What a skipped design skill would have made is not waited for.
+    pub(super) fn required_missing(&self, skill: &Skill, role: Option<&RoleId>) -> Vec<Pattern> {
+        let pack = self.pack.as_ref().expect("a skill has a pack");
+        let mut missing = context::required_missing(skill, role, self.board.at(self.revision));
+        let is_skipped = |skill: &Skill| skipped_tag(&skill.id).is_some_and(|tag| self.board.accepted(&tag).is_some());
+        missing.retain(|required| !design_writers(pack, required).any(is_skipped));
+        missing
     }
 
     fn read_list(&self, pack: &Pack, missing: &mut Vec<String>) -> Instance {
         let tag = &pack.run_skill_list;
-        let confirmed: Vec<Tag> =
-            ["确认稿", "confirmed"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok()).collect();
-        let item = [tag].into_iter().chain(&confirmed).find_map(|tag| self.board.accepted(tag));
-        let Some(item) = item else {
-            let drafts = ["草稿", "draft"].iter().filter_map(|last| Tag::parse(&format!("{tag}.{last}")).ok());
-            let names: Vec<Tag> = [tag.clone()].into_iter().chain(confirmed).chain(drafts).collect();
-            let writes = |skill: &Skill| skill.output_tags.iter().any(|output| names.iter().any(|name| output.matches(name)));
-            match pack.skills.iter().find(|skill| writes(skill)) {
-                Some(writer) => missing.push(format!("`{tag}` is not accepted; `{}` makes it", writer.id)),
-                None => {
-                    let open = pack.instance_ready.iter().filter(|tag| self.board.accepted(tag).is_none());
-                    missing.extend(open.map(|tag| format!("`{tag}` is not accepted")));
-                }
-            }
+        let with = |last: &str| Tag::parse(&format!("{tag}.{last}")).ok();
+        let facts: Vec<Tag> = [Some(tag.clone()), with("确认稿"), with("confirmed")].into_iter().flatten().collect();
+        let Some(item) = facts.iter().find_map(|tag| self.board.accepted(tag)) else {
+            let drafts = [with("草稿"), with("draft")].into_iter().flatten();
+            let names: Vec<Tag> = facts.iter().cloned().chain(drafts).collect();
+            self.without_list(pack, &names, missing);
             return Instance::default();
         };
         let list = reply::find_json(&item.content).ok_or("it holds no JSON".to_owned());
@@ -116,6 +106,18 @@ impl Session {
             Err(error) => {
                 missing.push(format!("`{tag}` cannot be read: {error}; it holds {{\"runSkills\": [id], \"contextProfile\": {{id: {{\"variant\": name}}}}}}"));
                 Instance::default()
+            }
+        }
+    }
+
+    /// Says what is missing where there is no list: the list, or the tags that stand for it in a pack without one.
+    fn without_list(&self, pack: &Pack, names: &[Tag], missing: &mut Vec<String>) {
+        let writes = |skill: &&Skill| skill.output_tags.iter().any(|output| names.iter().any(|name| output.matches(name)));
+        match pack.skills.iter().find(writes) {
+            Some(writer) => missing.push(format!("`{}` is not accepted; `{}` makes it", pack.run_skill_list, writer.id)),
+            None => {
+                let open = pack.instance_ready.iter().filter(|tag| self.board.accepted(tag).is_none());
+                missing.extend(open.map(|tag| format!("`{tag}` is not accepted")));
             }
         }
     }
@@ -133,12 +135,24 @@ impl Session {
     }
 }
 
+/// The design skills that can write something of `required`, themselves or by promotion.
+fn design_writers<'a>(pack: &'a Pack, required: &'a Pattern) -> impl Iterator<Item = &'a Skill> {
+    let writes =
+        |output: &Pattern| output.overlaps(required) || output.promotion().is_some_and(|promotion| promotion.overlaps(required));
+    pack.skills.iter().filter(move |skill| skill.stage == Some(SkillStage::Design) && skill.output_tags.iter().any(writes))
+}
+
+/// The tag that says a design skill was skipped, and why.
+fn skipped_tag(skill: &SkillId) -> Option<Tag> {
+    Tag::parse(&format!("设计.跳过.{skill}")).ok()
+}
+
 fn read_skipped(pack: &Pack, skipped: &[Skipped], missing: &mut Vec<String>) -> Vec<(Tag, String)> {
     let mut tags = vec![];
     for Skipped { skill_id, reason } in skipped {
-        match (pack.skill(skill_id), Tag::parse(&format!("设计.跳过.{skill_id}"))) {
-            (Some(_), Ok(tag)) => tags.push((tag, reason.clone())),
-            (None, _) | (_, Err(_)) => missing.push(format!("there is no skill `{skill_id}` to skip")),
+        match pack.skill(skill_id).and_then(|skill| skipped_tag(&skill.id)) {
+            Some(tag) => tags.push((tag, reason.clone())),
+            None => missing.push(format!("there is no skill `{skill_id}` to skip")),
         }
     }
     tags

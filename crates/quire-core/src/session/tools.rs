@@ -172,6 +172,8 @@ pub(super) fn read_worker_call(call: &ToolCall, was_cut: bool) -> Result<WorkerC
     match spec.name {
         "submit" => {
             if let Some(Value::Object(outputs)) = arguments.get_mut("outputs") {
+                // As in a reply without a call: null is no output.
+                outputs.retain(|_, text| !text.is_null());
                 outputs.values_mut().for_each(write_as_text);
             }
             check(spec, &arguments, None)?;
@@ -203,7 +205,7 @@ fn take_questions(arguments: &mut Map<String, Value>) -> Vec<Question> {
 
 fn check(spec: &ToolSpec, arguments: &Map<String, Value>, taken_out: Option<&str>) -> Result<(), String> {
     let mut schema: Value = serde_json::from_str(spec.parameters).expect("a tool's schema is JSON");
-    if let (Some(taken_out), Some(required)) = (taken_out, schema["required"].as_array_mut()) {
+    if let (Some(taken_out), Some(Value::Array(required))) = (taken_out, schema.get_mut("required")) {
         required.retain(|name| name != taken_out);
     }
     let validator = jsonschema::validator_for(&schema).expect("a tool's schema is one");

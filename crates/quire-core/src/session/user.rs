@@ -1,4 +1,4 @@
-//! What the user does. Which action is heard when is [`Phase::hears`]'s to say; here stands what follows.
+//! What the user does. Which action is heard when is said by [`Phase::hears`] and [`Session::hears`]; here stands what follows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::agent::Messages;
-use super::{Asker, CauseKind, Effect, Heard, LATEST_INPUT, Phase, RunState, Running, Session, Stage, Waiting};
+use super::{Asker, CauseKind, Effect, Heard, LATEST_INPUT, Phase, Refusal, RunState, Session, Stage, Waiting};
 use crate::artifact::ArtifactState;
 use crate::blackboard::{ItemState, Source};
 use crate::event::{Action, Budget, Target};
 use crate::ids::{ArtifactId, CardId, ItemNumber, Timestamp};
 use crate::pack::{IntakeField, PackFiles};
 use crate::question::{Answer, Card};
+use crate::table::{CellError, Table};
 use crate::tag::Tag;
 
 /// The intake's fields and what the user has said to them.
@@ -88,20 +89,20 @@ impl Session {
             return Err(self.refuse(format!("`{}` is not heard now", action.verb().as_str())));
         }
         match action {
-            Action::SelectPack { pack } => self.selected_pack(now, &pack),
+            Action::SelectPack { pack } => self.selected_pack(&pack),
             Action::SubmitInput { text, values } => self.submitted_input(now, text, values),
             Action::ConfirmIntake => self.confirmed_intake(now),
-            Action::Approve { decision } => self.approved(now, &decision),
+            Action::Approve { decision } => self.approved(&decision),
             Action::RejectStep { decision, reason } => self.rejected_step(&decision, &reason),
             Action::Accept { artifact } => self.accepted(now, &artifact),
-            Action::Reject { artifact, reason } => self.rejected(now, &artifact, reason),
+            Action::Reject { artifact, reason } => self.rejected(&artifact, reason),
             Action::Discard { artifact } => self.discarded(&artifact),
-            Action::Answer { card, answers } => self.answered_card(now, &card, &answers),
+            Action::Answer { card, answers } => self.answered_card(&card, &answers),
             Action::Skip { card } => self.skipped_card(&card),
             Action::Retry => self.retried(),
             Action::SetBudget { budget } => Ok(self.budget_set(budget)),
-            Action::Stop => Ok(self.stopped()),
-            Action::Finish => Ok(self.finished()),
+            Action::Stop => Ok(self.stopped(now)),
+            Action::Finish => Ok(self.finished(now)),
             Action::EditItem { tag, base, text } => self.edited_item(now, tag, base, text),
             Action::EditCell { tag, key, value, rev } => self.edited_cell(now, &tag, |table| table.edit(&key, value, rev)),
             Action::ReleaseCell { tag, key, rev } => self.edited_cell(now, &tag, |table| table.release(&key, rev)),
@@ -110,10 +111,10 @@ impl Session {
         }
     }
 
-    fn selected_pack(&mut self, now: Timestamp, files: &PackFiles) -> Heard {
+    fn selected_pack(&mut self, files: &PackFiles) -> Heard {
         let pack = self.usable(files)?;
         self.log(format!("user: chose the pack {}", pack.name));
-        self.begin(now, pack);
+        self.begin(pack);
         Ok(vec![])
     }
 
@@ -129,12 +130,12 @@ impl Session {
             Waiting::Intake => self.filled_intake(&text, values),
             Waiting::Input { .. } => Ok(self.said(now, text)),
             Waiting::ApproveStep(_) => self.rejected_step(&None, &text),
-            Waiting::ReviewArtifact { .. } => self.rejected(now, &None, text),
+            Waiting::ReviewArtifact { .. } => self.rejected(&None, text),
             Waiting::WorkerQuestions { run, card } => {
                 self.begin_burst(Messages::GoOn);
                 Ok(self.run_answered(run, &card, &card.answer_all(&text)))
             }
-            Waiting::Revision { artifact, .. } => Ok(self.sent_back(now, artifact, Some(text))),
+            Waiting::Revision { artifact, .. } => Ok(self.sent_back(artifact, Some(text))),
             Waiting::SkillSelection => unreachable!("words are not heard while a pack is chosen"),
         }
     }
@@ -176,7 +177,7 @@ impl Session {
         }
         let latest = Tag::parse(LATEST_INPUT).expect("a tag of our own");
         let is_first = self.board.newest(&latest).is_none() && !self.intake.is_confirmed;
-        let target = self.pack_in_use().startup.target.clone().filter(|_| is_first);
+        let target = self.pack_in_use().startup.target.clone().filter(|target| is_first && *target != latest);
         for tag in [Some(latest), target].into_iter().flatten() {
             self.write(now, tag, text.clone(), Source::User, ItemState::Accepted, &[]);
         }
@@ -186,24 +187,24 @@ impl Session {
 
     /// Starts a burst with a new opening; a run that waited for `retry` is given up.
     fn new_burst(&mut self) -> Vec<Effect> {
-        self.give_up_failed_run();
+        self.give_up_waiting_run();
         self.begin_burst(Messages::Anew);
         self.ask_agent()
     }
 
-    fn give_up_failed_run(&mut self) {
-        let again = self.phase.waiting().and_then(Waiting::cause).map(|cause| cause.again);
-        if let Some(Asker::Worker(run)) = again {
+    /// Ends the run that waits to be retried, where one does.
+    fn give_up_waiting_run(&mut self) {
+        if let Some(Asker::Worker(run)) = self.phase.waiting().and_then(Waiting::cause).map(|cause| cause.again) {
             self.end_run(run, RunState::Ended);
         }
     }
 
-    fn approved(&mut self, now: Timestamp, decision: &Target) -> Heard {
+    fn approved(&mut self, decision: &Target) -> Heard {
         let Waiting::ApproveStep(pending) = self.waiting().clone() else { unreachable!("heard only here") };
         self.check_named(decision, "decision", pending.id.0)?;
         self.log(format!("user: approved decision {}", pending.id));
         self.begin_burst(Messages::GoOn);
-        Ok(self.start_run(now, pending.skill, pending.role, Some(pending.answers)))
+        Ok(self.start_run(pending.skill, pending.role, Some(pending.answers)))
     }
 
     fn rejected_step(&mut self, decision: &Target, reason: &str) -> Heard {
@@ -227,16 +228,18 @@ impl Session {
             return Ok(self.new_burst());
         }
         self.tell(format!("user: accepted artifact {id} of {}", self.artifact(id).skill));
-        self.give_up_failed_run();
-        self.accept(now, id);
+        self.give_up_waiting_run();
+        for sentence in self.accept(now, id) {
+            self.tell(format!("artifact {id}: not written: {sentence}"));
+        }
         self.begin_burst(Messages::Anew);
         Ok(self.after_acceptance(id))
     }
 
-    fn rejected(&mut self, now: Timestamp, artifact: &Target, reason: Arc<str>) -> Heard {
+    fn rejected(&mut self, artifact: &Target, reason: Arc<str>) -> Heard {
         let id = self.pending_artifact(artifact)?;
         if !reason.trim().is_empty() {
-            return Ok(self.sent_back(now, id, Some(reason)));
+            return Ok(self.sent_back(id, Some(reason)));
         }
         let cause = self.waiting().cause().cloned();
         self.send_back(id, None);
@@ -246,17 +249,17 @@ impl Session {
     }
 
     /// Sends an artifact back with a note, and has it mended at once.
-    fn sent_back(&mut self, now: Timestamp, id: ArtifactId, note: Option<Arc<str>>) -> Vec<Effect> {
+    fn sent_back(&mut self, id: ArtifactId, note: Option<Arc<str>>) -> Vec<Effect> {
         if let Some(note) = &note {
             self.tell_words(&format!("user: sent artifact {id} back"), note);
         }
-        self.give_up_failed_run();
+        self.give_up_waiting_run();
         self.leave_revision(id);
         self.send_back(id, note);
         self.begin_burst(Messages::Anew);
         let artifact = self.artifact(id);
         let (skill, role) = (artifact.skill.clone(), artifact.role.clone());
-        self.start_run(now, skill, role, None)
+        self.start_run(skill, role, None)
     }
 
     fn leave_revision(&mut self, id: ArtifactId) {
@@ -272,6 +275,7 @@ impl Session {
                 return Err(self.refuse(format!("artifact {named} is not pending; a run asks you")));
             }
             self.end_run(run, RunState::Ended);
+            self.clear_notes(run);
             self.tell(format!("user: cancelled {}", self.run(run).title()));
             return Ok(self.new_burst());
         }
@@ -286,7 +290,7 @@ impl Session {
         Ok(self.new_burst())
     }
 
-    fn answered_card(&mut self, now: Timestamp, card: &Target, answers: &[Answer]) -> Heard {
+    fn answered_card(&mut self, card: &Target, answers: &[Answer]) -> Heard {
         let pending = self.pending_card(card)?;
         pending.check(answers).map_err(|fault| self.refuse(fault.to_string()))?;
         match self.waiting().clone() {
@@ -297,7 +301,7 @@ impl Session {
             Waiting::ReviewArtifact { artifact, .. } => {
                 self.tell_words(&format!("user: answered the questions to artifact {artifact}"), &pending.told(answers));
                 self.work_of(artifact).answers.push(pending.told(answers));
-                Ok(self.sent_back(now, artifact, None))
+                Ok(self.sent_back(artifact, None))
             }
             Waiting::WorkerQuestions { run, .. } => {
                 self.begin_burst(Messages::GoOn);
@@ -332,6 +336,9 @@ impl Session {
         {
             return Err(self.refuse(limit));
         }
+        if let Some(artifact) = self.waiting().artifact() {
+            self.leave_revision(artifact);
+        }
         self.log("user: retry");
         match cause.again {
             Asker::Agent => {
@@ -351,16 +358,18 @@ impl Session {
         vec![]
     }
 
-    fn stopped(&mut self) -> Vec<Effect> {
+    fn stopped(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.count_time(now);
         let running = self.phase.running().cloned().expect("heard only while something runs");
         self.work_failed(running.asker(), CauseKind::Stopped, "stopped by you; retry goes on");
         running.broken_off_by().into_iter().collect()
     }
 
-    fn finished(&mut self) -> Vec<Effect> {
+    fn finished(&mut self, now: Timestamp) -> Vec<Effect> {
         self.log("user: finish");
+        self.count_time(now);
         let running = self.phase.running().cloned();
-        if let Some(Asker::Worker(run)) = running.as_ref().map(Running::asker) {
+        for run in self.runs.iter().filter(|run| run.is_open()).map(|run| run.id).collect::<Vec<_>>() {
             self.end_run(run, RunState::Ended);
         }
         self.end();
@@ -389,43 +398,37 @@ impl Session {
                 "`{tag}` was changed since: its newest item is {newest}, not {base}; look at it and edit that one"
             )));
         }
-        let from: Vec<ItemNumber> = newest.into_iter().collect();
-        match newest.filter(|number| self.board.state(*number) == ItemState::Drafted) {
-            Some(draft) => self.edit_draft(now, &tag, draft, text),
+        match self.draft_under_review(&tag) {
+            Some((artifact, draft)) => self.edit_draft(now, &tag, artifact, draft, text),
             None => {
+                let from: Vec<ItemNumber> = newest.into_iter().collect();
                 let number = self.write(now, tag.clone(), text, Source::User, ItemState::Accepted, &from);
-                if newest.is_some_and(|newest| self.board.state(newest) == ItemState::Accepted) {
-                    self.promote(now, &tag, number);
-                }
+                self.promote(now, &tag, number);
             }
         }
         self.tell(format!("user: edited {tag}"));
         Ok(vec![])
     }
 
+    fn draft_under_review(&self, tag: &Tag) -> Option<(ArtifactId, ItemNumber)> {
+        let artifact = self.waiting().artifact()?;
+        let draft = *self.artifact(artifact).items.get(tag)?;
+        (self.board.state(draft) == ItemState::Drafted).then_some((artifact, draft))
+    }
+
     /// The user's version takes the draft's place in its artifact, which is looked at anew.
-    fn edit_draft(&mut self, now: Timestamp, tag: &Tag, draft: ItemNumber, text: Arc<str>) {
+    fn edit_draft(&mut self, now: Timestamp, tag: &Tag, artifact: ArtifactId, draft: ItemNumber, text: Arc<str>) {
         self.board.settle(self.revision, draft, ItemState::Superseded);
         let number = self.write(now, tag.clone(), text, Source::User, ItemState::Drafted, &[draft]);
-        let holder =
-            self.artifacts.iter().rev().find(|artifact| artifact.items.get(tag) == Some(&draft)).map(|artifact| artifact.id);
-        let holder = holder.expect("a draft belongs to an artifact");
-        self.artifact_mut(holder).items.insert(tag.clone(), number);
-        self.look_at(holder);
-        if self.waiting().artifact() == Some(holder) {
-            self.give_up_failed_run();
-            if let Phase::WaitingUser(Waiting::ReviewArtifact { cause, .. } | Waiting::Revision { cause, .. }) = &mut self.phase {
-                *cause = None;
-            }
+        self.artifact_mut(artifact).items.insert(tag.clone(), number);
+        self.look_at(artifact);
+        self.give_up_waiting_run();
+        if let Phase::WaitingUser(Waiting::ReviewArtifact { cause, .. } | Waiting::Revision { cause, .. }) = &mut self.phase {
+            *cause = None;
         }
     }
 
-    fn edited_cell(
-        &mut self,
-        now: Timestamp,
-        tag: &Tag,
-        edit: impl FnOnce(&mut crate::table::Table) -> Result<(), crate::table::CellError>,
-    ) -> Heard {
+    fn edited_cell(&mut self, now: Timestamp, tag: &Tag, edit: impl FnOnce(&mut Table) -> Result<(), CellError>) -> Heard {
         if !self.pack.as_ref().is_some_and(|pack| pack.is_table(tag)) {
             return Err(self.refuse(format!("`{tag}` is not a table; edit it with edit_item")));
         }
@@ -446,6 +449,9 @@ impl Session {
             return Err(self.refuse("the session has this very version of the pack already"));
         }
         self.tell(format!("user: moved to {} {} ({})", pack.name, pack.version, pack.hash));
+        if self.stage == Stage::Design && !pack.has_design() {
+            self.stage = Stage::Play;
+        }
         self.hold(pack);
         Ok(vec![])
     }
@@ -460,20 +466,20 @@ impl Session {
         self.phase.waiting().expect("heard only in waiting_user")
     }
 
-    fn pending_artifact(&self, named: &Target) -> Result<ArtifactId, super::Refusal> {
+    fn pending_artifact(&self, named: &Target) -> Result<ArtifactId, Refusal> {
         let id = self.waiting().artifact().expect("heard only where an artifact waits");
         self.check_named(named, "artifact", id.0)?;
         Ok(id)
     }
 
-    fn pending_card(&self, named: &Target) -> Result<Card, super::Refusal> {
+    fn pending_card(&self, named: &Target) -> Result<Card, Refusal> {
         let card = self.waiting().card().cloned().expect("heard only where a card is open");
         let CardId(id) = card.id;
         self.check_named(named, "card", id)?;
         Ok(card)
     }
 
-    fn check_named(&self, named: &Target, what: &str, pending: u64) -> Result<(), super::Refusal> {
+    fn check_named(&self, named: &Target, what: &str, pending: u64) -> Result<(), Refusal> {
         match named {
             Some(named) if *named != pending.to_string() => {
                 Err(self.refuse(format!("{what} {named} is not the pending one; {what} {pending} is")))

@@ -10,6 +10,7 @@ use super::agent::{name_calls, one_line};
 use super::review::Work;
 use super::tools::{self, WorkerCall};
 use super::{Asker, Cause, CauseKind, Effect, Session, Waiting};
+use crate::artifact::{Artifact, ArtifactState};
 use crate::context::{self, Assembly, Context, ContextError, Note, RunInput, TokenCount};
 use crate::event::ModelAsked;
 use crate::ids::{ArtifactId, Hash, ItemNumber, Revision, RunId, SkillId, Timestamp};
@@ -73,6 +74,14 @@ impl Run {
         title(&self.skill, self.role.as_ref())
     }
 
+    /// Says whether it may still hand something in.
+    pub fn is_open(&self) -> bool {
+        match self.state {
+            RunState::Working | RunState::Asking => true,
+            RunState::HandedIn(_) | RunState::Ended => false,
+        }
+    }
+
     pub(super) fn round_asked(&mut self, asked: &ModelAsked) {
         self.rounds += 1;
         self.budget_tokens.get_or_insert(asked.budget_tokens);
@@ -95,13 +104,7 @@ struct Submission {
 
 impl Session {
     /// Starts a run; of a skill whose work waits to be mended, a rerun.
-    pub(super) fn start_run(
-        &mut self,
-        _now: Timestamp,
-        skill: SkillId,
-        role: Option<RoleId>,
-        answers_call: Option<String>,
-    ) -> Vec<Effect> {
+    pub(super) fn start_run(&mut self, skill: SkillId, role: Option<RoleId>, answers_call: Option<String>) -> Vec<Effect> {
         let id = RunId(self.runs.len() as u64 + 1);
         let work = self.works.entry((skill.clone(), role.clone())).or_default().clone();
         let mends = work.to_mend(&self.artifacts);
@@ -305,7 +308,12 @@ impl Session {
             self.run_mut(id).messages.push(said);
         }
         match meant {
-            Ok(Meant::Submit(submission)) => self.hand_in(now, id, submission),
+            Ok(Meant::Submit(submission)) => {
+                if submission.outputs.is_empty() {
+                    self.run_mut(id).messages.push(Message::user("nothing was handed in: there is no output"));
+                }
+                self.hand_in(now, id, submission)
+            }
             Ok(Meant::Ask { questions, .. }) => self.run_asks(id, questions),
             Err(fault) => {
                 if was_cut {
@@ -340,6 +348,8 @@ impl Session {
     pub(super) fn run_answered(&mut self, id: RunId, card: &Card, answers: &[Answer]) -> Vec<Effect> {
         let told = card.told(answers);
         self.tell_words(&format!("user: answered {}", self.run(id).title()), &told);
+        let (skill, role) = (self.run(id).skill.clone(), self.run(id).role.clone());
+        self.works.entry((skill, role)).or_default().answers.push(told.clone());
         let run = self.run_mut(id);
         run.state = RunState::Working;
         let open =
@@ -416,9 +426,9 @@ enum Meant {
 
 impl Work {
     /// Returns the artifact the next run has to mend.
-    fn to_mend(&self, artifacts: &[crate::artifact::Artifact]) -> Option<ArtifactId> {
+    fn to_mend(&self, artifacts: &[Artifact]) -> Option<ArtifactId> {
         let artifact = self.artifact?;
-        let is_sent_back = artifacts[artifact.0 as usize - 1].state == crate::artifact::ArtifactState::RevisionRequested;
+        let is_sent_back = artifacts[artifact.0 as usize - 1].state == ArtifactState::RevisionRequested;
         (is_sent_back || !self.notes.is_empty()).then_some(artifact)
     }
 }

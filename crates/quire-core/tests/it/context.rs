@@ -144,7 +144,7 @@ fn shown(context: &Context) -> String {
 fn trace(context: &Context) -> String {
     let shown = context.trace.segments.iter().map(|segment| {
         let items: Vec<String> = (segment.items.iter())
-            .map(|(tag, numbers)| format!(" {tag} {:?}", numbers.iter().map(|number| number.0).collect::<Vec<_>>()))
+            .map(|(tag, range)| format!(" {tag} {}..{} ({})", range.first, range.last, range.count))
             .collect();
         let cut = if segment.cut { " cut" } else { "" };
         format!("{} {}:{}{cut}\n", segment.id, segment.tokens, items.concat())
@@ -267,16 +267,16 @@ fn without_segments_each_input_pattern_is_one() {
     let concat = traced(&skill);
     expect![[r#"
         system 1313:
-        b 32: b [3]
-        a.* 36: a.x [2]
+        b 32: b 3..3 (1)
+        a.* 36: a.x 2..2 (1)
         final 92:
         left out of a.*: a.x, Policy
         left out of a.*: a.y, NotAccepted
         left out of none: none, NoMatch
 
         system 1313:
-        b 32: b [3]
-        a.* 64: a.x [1, 2]
+        b 32: b 3..3 (1)
+        a.* 64: a.x 1..2 (2)
         final 92:
         left out of a.*: a.y, NotAccepted
         left out of none: none, NoMatch
@@ -396,8 +396,8 @@ fn turns_and_tails_are_counted_for_each_tag() {
         </text>
 
         system 1313:
-        turns 76: t.a [2, 3]
-        tokens 105: n.a [5] n.b [6] cut
+        turns 76: t.a 2..3 (2)
+        tokens 105: n.a 5..5 (1) n.b 6..6 (1) cut
         final 92:
         left out of turns: t.a, Policy
         left out of turns: t.b, Policy

@@ -40,6 +40,11 @@ pub fn primary_code(error: &sqlx::Error) -> Option<i32> {
     Some(code & 0xff)
 }
 
+/// Whether SQLite could not make its shared index larger: on a full disk that fails before any write does.
+pub fn is_index_without_room(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == IOERR_SHMSIZE)
+}
+
 /// Whether another try may succeed: somebody else held a lock for too long.
 pub fn is_busy(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL))
@@ -50,6 +55,7 @@ pub const BUSY: i32 = 5;
 pub const LOCKED: i32 = 6;
 pub const READONLY: i32 = 8;
 pub const IOERR: i32 = 10;
+const IOERR_SHMSIZE: &str = "4874";
 pub const CORRUPT: i32 = 11;
 pub const FULL: i32 = 13;
 pub const CANTOPEN: i32 = 14;

@@ -106,9 +106,12 @@ fn folder_error(folder: &Path, error: &io::Error) -> StoreError {
     StoreError::Unusable { message }
 }
 
+const DISK_FULL: &str = "the disk is full; nothing was written; free some space and try again";
+
 fn database_cause(error: &sqlx::Error) -> String {
     let cause = match fault::primary_code(error) {
-        Some(fault::FULL) => "the disk is full; nothing was written; free some space and try again",
+        Some(fault::FULL) => DISK_FULL,
+        Some(fault::IOERR) if fault::is_index_without_room(error) => DISK_FULL,
         Some(fault::READONLY) => "it or its folder is read-only; nothing was written; make both writable and try again",
         Some(fault::CANTOPEN) => "it cannot be opened; make it and its folder readable and writable, and try again",
         Some(fault::CORRUPT | fault::NOTADB) => "it is damaged; it was left as it is; restore a backup, or move it away",

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::{counted, refuse_unreadable};
+use crate::out;
 use crate::packs::{Packs, Suite};
 use crate::report::{self, Usage};
 
@@ -67,7 +68,7 @@ pub fn test(packs: &Packs, name_or_folder: &str, update: bool, is_json: bool) ->
         println!("{}", json!({ "ok": is_fine, "updated": update, "scenarios": scenarios, "stale": stale }));
     } else {
         let diff = Diff { is_coloured: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
-        tried.iter().for_each(|tried| print!("{}", tried.words(update, diff)));
+        tried.iter().for_each(|tried| out::styled(&tried.words(update, diff)));
         print!("{}", ending(&suite, name_or_folder, &tried, &stale, update));
     }
     Ok(ExitCode::from(if is_fine { report::FINE } else { report::FAILED }))
@@ -151,27 +152,21 @@ impl Tried {
         if faults.is_empty() && changes.is_empty() {
             return format!("{file}: as expected{prompts}\n");
         }
-        let mut text = String::new();
         if !faults.is_empty() {
-            text += &format!("{file}: wrong, whatever is expected\n");
-            for fault in faults {
-                text += &format!("  {}\n", fault.trim_end().replace('\n', "\n  "));
-            }
-            return text;
+            let faults = faults.iter().map(|fault| format!("  {}\n", fault.trim_end().replace('\n', "\n  ")));
+            return out::printable(&format!("{file}: wrong, whatever is expected\n{}", faults.collect::<String>()));
         }
         let verdict = if update { "renewed" } else { "not as expected" };
-        text += &format!("{file}: {verdict}\n");
-        let new: Vec<&str> = changes.iter().filter(|change| change.kept.is_none()).map(|change| change.file.as_str()).collect();
         let is = if update { "new" } else { "not there yet" };
-        match new.as_slice() {
-            [] => {}
-            files if files.len() <= NEW_FILES_MAX => files.iter().for_each(|file| text += &format!("  {file} is {is}\n")),
-            [first, .., last] => text += &format!("  {first} to {last}: {} are {is}\n", counted(new.len(), "file")),
-            [_] => unreachable!("one file is few"),
-        }
+        let new: Vec<&str> = changes.iter().filter(|change| change.kept.is_none()).map(|change| change.file.as_str()).collect();
+        let new = match new.as_slice() {
+            [first, .., last] if new.len() > NEW_FILES_MAX => format!("  {first} to {last}: {} files are {is}\n", new.len()),
+            few => few.iter().map(|file| format!("  {file} is {is}\n")).collect(),
+        };
+        let mut text = out::printable(&format!("{file}: {verdict}\n{new}"));
         for Change { file, kept, came } in changes {
             if let Some(kept) = kept {
-                text += &format!("  {file}\n{}", diff.of(kept, came));
+                text += &format!("  {}\n{}", out::printable(file), diff.of(kept, came));
             }
         }
         text
@@ -270,8 +265,7 @@ impl Diff {
             ChangeTag::Equal => (' ', ""),
         };
         // A prompt may hold what a terminal would obey.
-        let text: String =
-            text.chars().map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter }).collect();
+        let text = out::printable(text);
         if self.is_coloured && !colour.is_empty() {
             format!("    {colour}{mark} {text}\x1b[0m\n")
         } else {
