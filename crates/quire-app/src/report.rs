@@ -83,7 +83,7 @@ fn words_of(error: &anyhow::Error) -> String {
 
 /// Makes the refusal of something that the session need not be asked about.
 pub fn refused(session: &Session, message: String) -> Refusal {
-    let heard = Verb::ALL.iter().filter(|verb| session.phase().hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
+    let heard = Verb::ALL.iter().filter(|verb| session.hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
     Refusal { message, pending: session.pending(), heard }
 }
 

@@ -31,8 +31,8 @@ pub fn session(opened: &Opened) -> Value {
         "budget": session.budget(),
         "spent": session.spent(),
         "pending": session.pending(),
-        "heard": Verb::ALL.iter().filter(|verb| session.phase().hears(**verb)).map(|verb| verb.as_str()).collect::<Vec<_>>(),
-        "artifacts": session.artifacts().iter().map(artifact_view).collect::<Vec<_>>(),
+        "heard": Verb::ALL.iter().filter(|verb| session.hears(**verb)).map(|verb| verb.as_str()).collect::<Vec<_>>(),
+        "artifacts": session.artifacts().iter().map(|artifact| artifact_view(session, artifact)).collect::<Vec<_>>(),
         "blackboard": session.board().tags().filter_map(|tag| Some(item_view(session, session.board().newest(tag)?))).collect::<Vec<_>>(),
         "log": session.log_lines().iter().map(|line| line.text.as_str()).collect::<Vec<_>>(),
         "incomplete": incomplete_view(session),
@@ -98,7 +98,12 @@ fn waiting_view(session: &Session, waiting: &Waiting) -> Value {
     Value::Object(view)
 }
 
-fn artifact_view(artifact: &Artifact) -> Value {
+fn artifact_view(session: &Session, artifact: &Artifact) -> Value {
+    // What a worker or a check says of a hidden text may tell what stands in it.
+    let holds_hidden = artifact.items.keys().any(|tag| session.is_hidden(tag));
+    let summary = if holds_hidden { HIDDEN } else { &artifact.summary };
+    let failed_checks =
+        if holds_hidden { vec![HIDDEN.to_owned(); artifact.failed_checks.len()] } else { artifact.failed_checks.clone() };
     json!({
         "id": artifact.id,
         "skill": artifact.skill,
@@ -107,15 +112,15 @@ fn artifact_view(artifact: &Artifact) -> Value {
         "state": artifact.state,
         "tags": artifact.items.keys().collect::<Vec<_>>(),
         "items": artifact.items,
-        "summary": artifact.summary,
-        "failedChecks": artifact.failed_checks,
+        "summary": summary,
+        "failedChecks": failed_checks,
         "verdict": artifact.verdict,
     })
 }
 
 fn artifact_with_texts(session: &Session, id: ArtifactId) -> Value {
     let artifact = session.artifact(id);
-    let mut view = artifact_view(artifact);
+    let mut view = artifact_view(session, artifact);
     let texts: Map<String, Value> = (artifact.items.iter())
         .map(|(tag, number)| (tag.to_string(), json!(content(session, session.board().item(*number)))))
         .collect();

@@ -197,6 +197,39 @@ pub struct Assembly<'a> {
     pub turn: u32,
     /// The whole prompt's most tokens.
     pub budget_tokens: u32,
+    /// The engine's own texts: the present ones, or those that a run's record names.
+    pub fixed: &'a FixedTexts,
+}
+
+/// The engine's own texts in a worker's prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedTexts {
+    /// How work is handed in.
+    pub protocol: Arc<str>,
+    /// The task of a first run.
+    pub task: Arc<str>,
+    /// The task of a rerun.
+    pub mending: Arc<str>,
+}
+
+impl Default for FixedTexts {
+    /// The present ones.
+    fn default() -> Self {
+        Self { protocol: text::PROTOCOL.into(), task: text::TASK.into(), mending: text::MENDING.into() }
+    }
+}
+
+impl FixedTexts {
+    /// Lists them, as they stand in a record.
+    pub fn list(&self) -> Vec<Arc<str>> {
+        vec![self.protocol.clone(), self.task.clone(), self.mending.clone()]
+    }
+
+    /// Reads them from a record; none where they are not three.
+    pub fn read(list: &[Arc<str>]) -> Option<Self> {
+        let [protocol, task, mending] = list else { return None };
+        Some(Self { protocol: protocol.clone(), task: task.clone(), mending: mending.clone() })
+    }
 }
 
 /// Builds the first messages of one run: a system message, and a user message that begins with its stable part.
@@ -209,11 +242,11 @@ pub struct Assembly<'a> {
 /// # Errors
 /// [`ContextError::NoRoom`] when what must stay does not fit alone.
 pub fn assemble(assembly: &Assembly<'_>, count: &dyn TokenCount) -> Result<Context, ContextError> {
-    let Assembly { pack, skill, run, budget_tokens, .. } = *assembly;
+    let Assembly { pack, skill, run, budget_tokens, fixed, .. } = *assembly;
     let sight = Sight::of(skill, run.role.as_ref());
     let segments = segments_in_order(skill, assembly.variant);
-    let system = text::system(pack, skill);
-    let last = text::last(pack, skill, run, &sight);
+    let system = text::system(pack, skill, fixed);
+    let last = text::last(pack, skill, run, &sight, fixed);
 
     let mut omitted = vec![];
     let mut blocks = select(assembly, &segments, &sight, count, &mut omitted);

@@ -121,6 +121,9 @@ pub struct ModelAsked {
     pub tokenizer: String,
     /// The version of the assembly that built the prompt.
     pub assembly: u32,
+    /// The engine's own texts in the prompt, as [`Prompt::fixed`](crate::message::Prompt::fixed).
+    #[serde(default)]
+    pub fixed: Vec<Arc<str>>,
     /// The hash of the whole prompt as built.
     pub prompt: Hash,
     /// The hash of its stable beginning.

@@ -15,6 +15,9 @@ pub struct Prompt {
     pub tools: Vec<&'static ToolSpec>,
     /// The hash of everything up to the end of the static part.
     pub prefix: Hash,
+    /// The engine's own texts in it, in the order of the assembly: recorded with the call, so that a newer program can
+    /// build this prompt again.
+    pub fixed: Vec<Arc<str>>,
 }
 
 /// One message.

@@ -288,6 +288,7 @@ impl Driver<'_> {
             budget_tokens,
             tokenizer: O200k::NAME.to_owned(),
             assembly: ASSEMBLY,
+            fixed: prompt.fixed.clone(),
             prompt: prompt_hash(&prompt),
             prefix: prompt.prefix.clone(),
             trace,
@@ -297,7 +298,9 @@ impl Driver<'_> {
         let answered_before = self.opened.session.answered(running.asker);
         let session = self.lease.session.clone();
         self.tell(Watched::Asked { session: session.clone(), call, attempt, asker: asker.clone(), round });
-        let request = ModelRequest { session, call, asker, answered_before, messages: prompt.messages, tools: prompt.tools };
+        let output_tags = self.output_tags(running.asker);
+        let (messages, tools) = (prompt.messages, prompt.tools);
+        let request = ModelRequest { session, call, asker, answered_before, messages, tools, output_tags };
         let partial = Arc::new(Mutex::new(String::new()));
         let arrival = attempt_of(provider, request, attempt, partial.clone(), self.watch.clone());
         self.flight = Some(Flight { call, attempt, partial, arrival });
@@ -313,6 +316,16 @@ impl Driver<'_> {
                 (Asker::Worker { skill: run.skill.clone(), role }, run.rounds)
             }
         }
+    }
+
+    /// The tags the asker must hand in; none where a pattern leaves it open.
+    fn output_tags(&self, asker: CoreAsker) -> Vec<String> {
+        let CoreAsker::Worker(run) = asker else { return vec![] };
+        let run = self.opened.session.run(run);
+        let skill = self.opened.session.pack().and_then(|pack| pack.skill(run.skill.as_str()));
+        let patterns = skill.map(|skill| skill.outputs_for(run.role.as_ref())).unwrap_or_default();
+        let tags: Option<Vec<String>> = patterns.iter().map(|pattern| Some(pattern.as_tag()?.as_str().to_owned())).collect();
+        tags.unwrap_or_default()
     }
 
     async fn arrived(&mut self, arrival: Arrival) -> Result<(), StoreError> {

@@ -39,6 +39,8 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// What may be called.
     pub tools: Vec<&'static ToolSpec>,
+    /// The tags a worker must hand in, where they are all known by name; for models that are held to a schema.
+    pub output_tags: Vec<String>,
 }
 
 /// Who asks a model.

@@ -142,6 +142,7 @@ impl Player {
                     budget_tokens: PROMPT_TOKENS_MAX,
                     tokenizer: "estimate".to_owned(),
                     assembly: ASSEMBLY,
+                    fixed: prompt.fixed.clone(),
                     prompt: Hash::of(&text),
                     prefix: prompt.prefix.clone(),
                     trace,

@@ -110,6 +110,7 @@ pub fn asked(call: CallId, attempt: u32) -> ModelAsked {
         budget_tokens: 100_000,
         tokenizer: "estimate".to_owned(),
         assembly: ASSEMBLY,
+        fixed: vec![],
         prompt: Hash::of("prompt"),
         prefix: Hash::of("prefix"),
         trace: None,

@@ -14,7 +14,15 @@ const SCENARIO: &str = "
 ";
 
 fn request(asker: Asker, answered_before: u64) -> ModelRequest {
-    ModelRequest { session: SessionId::new("s"), call: CallId(1), asker, answered_before, messages: vec![], tools: vec![] }
+    ModelRequest {
+        session: SessionId::new("s"),
+        call: CallId(1),
+        asker,
+        answered_before,
+        messages: vec![],
+        tools: vec![],
+        output_tags: vec![],
+    }
 }
 
 fn draft() -> Asker {

@@ -15,7 +15,7 @@ use super::{Asker, CauseKind, Decision, Effect, Session, Stage, Waiting};
 use crate::artifact::Artifact;
 use crate::blackboard::Source;
 use crate::context::{ContextError, TokenCount};
-use crate::ids::{CallId, Hash, SkillId, Timestamp};
+use crate::ids::{CallId, Hash, Revision, SkillId, Timestamp};
 use crate::message::{Finish, Message, Prompt, Reply, ToolCall, ToolSpec};
 use crate::pack::{Acceptance, Pack, Skill, SkillStage};
 use crate::question::{Card, Question};
@@ -55,12 +55,26 @@ pub(super) struct Agent {
     log: Vec<LogLine>,
     /// Lines the agent has been told of, in the log or in a message.
     told: usize,
-    /// Lines the log held above the burst's opening: what stands below is lost on the agent until it replies.
-    opened_at: usize,
-    /// The burst's messages, from its opening.
+    /// What the burst opened with, once it has.
+    opening: Option<Opening>,
+    /// The burst's messages, after its opening.
     messages: Vec<Message>,
     /// Calls of this burst and how often each was made.
     repeats: Vec<(String, Value, u32)>,
+}
+
+/// What a burst opened with. It is put into words when a prompt is built, always the same: reading a journal again costs
+/// no words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Opening {
+    /// Lines of the log above it.
+    above: usize,
+    /// Lines of the log up to its end: those between are news.
+    until: usize,
+    /// The blackboard it shows is that of then.
+    at: Revision,
+    stage: Stage,
+    hides: bool,
 }
 
 /// One line of the session's log.
@@ -107,9 +121,11 @@ impl Session {
         match messages {
             Messages::GoOn => {}
             Messages::Anew => {
-                let is_opening_read = self.agent.messages.iter().any(|message| matches!(message, Message::Assistant { .. }));
-                if !self.agent.messages.is_empty() && !is_opening_read {
-                    self.agent.told = self.agent.opened_at;
+                let is_read = self.agent.messages.iter().any(|message| matches!(message, Message::Assistant { .. }));
+                let opening = self.agent.opening.take();
+                // What the agent never answered to is news again.
+                if let Some(opening) = opening.filter(|_| !is_read) {
+                    self.agent.told = opening.above;
                 }
                 self.agent.messages.clear();
             }
@@ -132,11 +148,12 @@ impl Session {
 
     fn tell_agent_news(&mut self) {
         let untold = &self.agent.log[self.agent.told..];
-        if self.agent.messages.is_empty() {
+        let until = self.agent.log.len();
+        if self.agent.opening.is_none() {
             let first_news = untold.iter().position(|line| line.is_news).unwrap_or(untold.len());
-            self.agent.opened_at = self.agent.told + first_news;
-            let opening = self.opening(self.agent.opened_at);
-            self.agent.messages.push(opening);
+            let above = self.agent.told + first_news;
+            let opening = Opening { above, until, at: self.revision, stage: self.stage, hides: self.hides_now() };
+            self.agent.opening = Some(opening);
         } else {
             let news: Vec<&str> = untold.iter().filter(|line| line.is_news).map(LogLine::shown).collect();
             if !news.is_empty() {
@@ -144,16 +161,16 @@ impl Session {
                 self.agent.messages.push(news);
             }
         }
-        self.agent.told = self.agent.log.len();
+        self.agent.told = until;
     }
 
-    /// The burst's first message: the log up to `line`, what has happened since, and the index of the blackboard.
-    fn opening(&self, line: usize) -> Message {
-        let log = self.log_block(line);
-        let since: Vec<&str> = self.agent.log[line..].iter().map(LogLine::shown).collect();
+    /// The burst's first message: the log above it, what has happened since, and the index of the blackboard.
+    fn opening(&self, opening: Opening) -> Message {
+        let log = self.log_block(opening.above);
+        let since: Vec<&str> = self.agent.log[opening.above..opening.until].iter().map(LogLine::shown).collect();
         let since = if since.is_empty() { "(nothing new)".to_owned() } else { since.join("\n") };
-        let index = self.index();
-        let stage = self.stage.as_str();
+        let index = self.index(opening);
+        let stage = opening.stage.as_str();
         let text = format!("{log}\n# Now\n\n{since}\n\n# Blackboard\n\nStage: {stage}\n{index}");
         Message::User { text: text.into(), stable_bytes: log.len() }
     }
@@ -173,8 +190,9 @@ impl Session {
     }
 
     /// Tag, state, size and source of what counts, one line a tag; too many are drawn together to prefixes.
-    fn index(&self) -> String {
-        let entries: Vec<(&Tag, String)> = self.board.tags().filter_map(|tag| Some((tag, self.index_entry(tag)?))).collect();
+    fn index(&self, opening: Opening) -> String {
+        let view = self.board.at(opening.at);
+        let entries: Vec<(&Tag, String)> = view.tags().filter_map(|tag| Some((tag, self.index_entry(opening, tag)?))).collect();
         match entries.len() {
             0 => "(empty)".to_owned(),
             count if count <= INDEX_LINES_MAX => entries.iter().map(|(tag, entry)| format!("{tag}: {entry}\n")).collect(),
@@ -182,14 +200,15 @@ impl Session {
         }
     }
 
-    fn index_entry(&self, tag: &Tag) -> Option<String> {
-        let item = self.board.history(tag).rev().find(|item| self.board.state(item.number).stands())?;
-        if self.is_hidden(tag) {
+    fn index_entry(&self, opening: Opening, tag: &Tag) -> Option<String> {
+        let view = self.board.at(opening.at);
+        let states = self.board.history(tag).rev().filter_map(|item| Some((item, view.state(item)?)));
+        let (item, state) = states.into_iter().find(|(_, state)| state.stands())?;
+        if opening.hides && self.pack.as_ref().is_some_and(|pack| pack.hides(tag)) {
             return Some("exists (hidden from the user)".to_owned());
         }
-        let state = self.board.state(item.number).as_str();
-        let size = item.content.graphemes(true).count();
-        Some(format!("{state}, {size} characters, by {}", self.source_word(&item.source)))
+        let size = item.content.chars().count();
+        Some(format!("{}, {size} characters, by {}", state.as_str(), self.source_word(&item.source)))
     }
 
     pub(super) fn source_word(&self, source: &Source) -> String {
@@ -209,6 +228,7 @@ impl Session {
         let system = system_text(pack);
         let prefix = Hash::of(system.as_bytes());
         let mut messages = vec![Message::System { text: system.into() }];
+        messages.extend(self.agent.opening.map(|opening| self.opening(opening)));
         messages.extend(self.agent.messages.iter().cloned());
         let tokens = messages.iter().map(|message| count.count(message.text())).sum();
         if tokens > budget_tokens {
@@ -223,7 +243,7 @@ impl Session {
                     .join(", "),
             });
         }
-        Ok(Prompt { messages, tools: self.agent_tools(), prefix })
+        Ok(Prompt { messages, tools: self.agent_tools(), prefix, fixed: vec![RULES.into()] })
     }
 
     pub(super) fn agent_replied(&mut self, now: Timestamp, reply: Reply) -> Vec<Effect> {

@@ -11,7 +11,7 @@ use super::review::Work;
 use super::tools::{self, WorkerCall};
 use super::{Asker, Cause, CauseKind, Effect, Session, Waiting};
 use crate::artifact::{Artifact, ArtifactState};
-use crate::context::{self, Assembly, Context, ContextError, Note, RunInput, TokenCount};
+use crate::context::{self, Assembly, Context, ContextError, FixedTexts, Note, RunInput, TokenCount};
 use crate::event::ModelAsked;
 use crate::ids::{ArtifactId, Hash, ItemNumber, Revision, RunId, SkillId, Timestamp};
 use crate::message::{Finish, Message, Prompt, Reply};
@@ -41,6 +41,8 @@ pub struct Run {
     pub rounds: u32,
     /// The prompt's room in tokens, once a model was asked.
     pub budget_tokens: Option<u32>,
+    /// The engine's own texts in its prompt, once a model was asked.
+    fixed: Option<FixedTexts>,
     /// When it started: its prompt shows the blackboard of then.
     pub(super) started: Revision,
     pub(super) pack: Hash,
@@ -85,6 +87,7 @@ impl Run {
     pub(super) fn round_asked(&mut self, asked: &ModelAsked) {
         self.rounds += 1;
         self.budget_tokens.get_or_insert(asked.budget_tokens);
+        self.fixed = self.fixed.take().or_else(|| FixedTexts::read(&asked.fixed));
     }
 }
 
@@ -115,6 +118,7 @@ impl Session {
             mends,
             rounds: 0,
             budget_tokens: None,
+            fixed: None,
             started: self.revision,
             pack: self.pack_in_use().hash.clone(),
             variant,
@@ -136,6 +140,7 @@ impl Session {
         let (pack, skill) = self.declared(run);
         let draft = run.draft.iter().map(|(tag, number)| (tag.clone(), self.board.item(*number).content.clone())).collect();
         let input = RunInput { role: run.role.clone(), notes: run.notes.clone(), draft, answers: run.answers.clone() };
+        let fixed = run.fixed.clone().unwrap_or_default();
         let assembly = Assembly {
             pack,
             skill,
@@ -144,6 +149,7 @@ impl Session {
             variant: run.variant.as_deref(),
             turn: run.turn,
             budget_tokens,
+            fixed: &fixed,
         };
         context::assemble(&assembly, count)
     }
@@ -161,7 +167,8 @@ impl Session {
     ) -> Result<(Prompt, context::Trace), ContextError> {
         let Context { mut messages, trace } = self.run_context(id, budget_tokens, count)?;
         messages.extend(self.run(id).messages.iter().cloned());
-        let prompt = Prompt { messages, tools: tools::WORKER_TOOLS.iter().collect(), prefix: trace.prefix.clone() };
+        let fixed = self.run(id).fixed.clone().unwrap_or_default().list();
+        let prompt = Prompt { messages, tools: tools::WORKER_TOOLS.iter().collect(), prefix: trace.prefix.clone(), fixed };
         Ok((prompt, trace))
     }
 

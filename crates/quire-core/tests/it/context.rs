@@ -6,7 +6,9 @@ use std::sync::Arc;
 use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use quire_core::blackboard::{Blackboard, ItemState, NewItem, Source};
-use quire_core::context::{Assembly, Context, ContextError, Note, NoteSource, RunInput, TokenCount, assemble, required_missing};
+use quire_core::context::{
+    Assembly, Context, ContextError, FixedTexts, Note, NoteSource, RunInput, TokenCount, assemble, required_missing,
+};
 use quire_core::ids::{Hash, Revision, SkillId, Timestamp};
 use quire_core::message::Message;
 use quire_core::pack::{Acceptance, Bindings, BookKind, Isolation, Keep, Merge, Pack, Policy, Segment, Skill, Startup, Tier};
@@ -116,7 +118,10 @@ const ROOMY: u32 = 1_000_000;
 fn assembled(skill: &Skill, run: &RunInput, board: &Blackboard, budget_tokens: u32) -> Result<Context, ContextError> {
     let pack = pack("Shared words.");
     let board = board.at(Revision(1));
-    assemble(&Assembly { pack: &pack, skill, run, board, variant: None, turn: 5, budget_tokens }, &Characters)
+    assemble(
+        &Assembly { pack: &pack, skill, run, board, variant: None, turn: 5, budget_tokens, fixed: &FixedTexts::default() },
+        &Characters,
+    )
 }
 
 fn system(context: &Context) -> &str {
@@ -291,8 +296,16 @@ fn a_variant_shows_other_segments() {
     let board = board(&[("a", Accepted, 0, "text a"), ("b", Accepted, 0, "text b")]);
     let (pack, run) = (pack(""), RunInput::default());
     let board = board.at(Revision(1));
-    let assembly =
-        Assembly { pack: &pack, skill: &skill, run: &run, board, variant: Some("short"), turn: 0, budget_tokens: ROOMY };
+    let assembly = Assembly {
+        pack: &pack,
+        skill: &skill,
+        run: &run,
+        board,
+        variant: Some("short"),
+        turn: 0,
+        budget_tokens: ROOMY,
+        fixed: &FixedTexts::default(),
+    };
     let context = assemble(&assembly, &Characters).expect("room");
     let (text, _) = user(&context);
     assert!(text.contains("text b") && !text.contains("text a"), "{text}");

@@ -9,4 +9,5 @@ mod pack_schema;
 mod question;
 mod reply;
 mod session;
+mod table;
 mod tag;

@@ -8,6 +8,9 @@ use quire_runtime::ports::Delta;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::providers::stream::Assemble;
+use crate::providers::thinking::{Split, THINK_END, Thinking};
+
 /// A reply under way.
 pub(super) struct Assembly<'a> {
     deltas: &'a (dyn Fn(Delta) + Send + Sync),
@@ -28,7 +31,7 @@ impl<'a> Assembly<'a> {
             deltas,
             text: String::new(),
             reasoning: String::new(),
-            thinking: Thinking::Undecided(String::new()),
+            thinking: Thinking::default(),
             slots: Vec::new(),
             refusal: String::new(),
             finish: None,
@@ -37,9 +40,10 @@ impl<'a> Assembly<'a> {
             is_whole_message: false,
         }
     }
+}
 
-    /// Takes one chunk of a stream, or a whole completion.
-    pub(super) fn take(&mut self, chunk: &Value) {
+impl Assemble for Assembly<'_> {
+    fn take(&mut self, chunk: &Value) {
         let choice = chunk.pointer("/choices/0");
         for place in [Some(chunk), choice, chunk.get("x_groq")].into_iter().flatten() {
             if let Some(usage) = place.get("usage").and_then(usage) {
@@ -67,34 +71,37 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Gives out what was held back to see what follows.
-    pub(super) fn flush(&mut self) {
+    fn flush(&mut self) {
         let split = std::mem::take(&mut self.thinking).end();
         self.take_split(split);
     }
 
-    pub(super) fn has_begun(&self) -> bool {
+    fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    pub(super) fn is_finished(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
 
-    pub(super) fn is_whole_message(&self) -> bool {
+    /// The mark `[DONE]` is read with the events.
+    fn is_ended(&self) -> bool {
+        false
+    }
+
+    fn is_whole_message(&self) -> bool {
         self.is_whole_message
     }
 
-    pub(super) fn has_said_something(&self) -> bool {
+    fn has_said_something(&self) -> bool {
         !self.text.is_empty() || !self.reasoning.is_empty() || !self.slots.is_empty()
     }
 
-    /// The words in which the model refused, where it did.
-    pub(super) fn refusal(&self) -> Option<&str> {
-        Some(self.refusal.trim()).filter(|refusal| !refusal.is_empty())
+    fn refusal(&self) -> Option<String> {
+        Some(self.refusal.trim().to_owned()).filter(|refusal| !refusal.is_empty())
     }
 
-    pub(super) fn into_reply(self) -> Reply {
+    fn into_reply(self) -> Reply {
         Reply {
             text: self.text.into(),
             reasoning: self.reasoning.into(),
@@ -103,7 +110,9 @@ impl<'a> Assembly<'a> {
             usage: self.usage,
         }
     }
+}
 
+impl Assembly<'_> {
     fn take_piece(&mut self, piece: &Value) {
         let reasoning = ["reasoning_content", "reasoning", "thinking"].into_iter().find_map(|name| text_in(piece, name));
         if let Some(reasoning) = reasoning {
@@ -323,88 +332,4 @@ fn in_order(mut slots: Vec<Slot>) -> Vec<ToolCall> {
         slots.sort_by_key(|slot| slot.indexes.first().copied());
     }
     slots.into_iter().map(|slot| ToolCall { id: slot.id, name: slot.name, arguments: slot.arguments.into() }).collect()
-}
-
-const THINK: &str = "<think>";
-const THINK_END: &str = "</think>";
-
-/// Tells reasoning written into the text (`<think>…</think>` at its very beginning) from the text.
-#[derive(Debug)]
-enum Thinking {
-    /// So far the text may still be the beginning of the mark.
-    Undecided(String),
-    /// In the reasoning; what may be the beginning of its end mark is held back.
-    Inside(String),
-    /// Behind the end mark, before the text.
-    Behind,
-    /// In the text, for good.
-    Over,
-}
-
-impl Default for Thinking {
-    fn default() -> Self {
-        Self::Undecided(String::new())
-    }
-}
-
-#[derive(Debug, Default)]
-struct Split {
-    reasoning: String,
-    text: String,
-}
-
-impl Thinking {
-    fn take(&mut self, piece: &str) -> Split {
-        let mut split = Split::default();
-        self.take_into(piece, &mut split);
-        split
-    }
-
-    fn take_into(&mut self, piece: &str, split: &mut Split) {
-        match self {
-            Self::Undecided(held) => {
-                held.push_str(piece);
-                if let Some(rest) = held.trim_start().strip_prefix(THINK) {
-                    let rest = rest.to_owned();
-                    *self = Self::Inside(String::new());
-                    self.take_into(&rest, split);
-                } else if !THINK.starts_with(held.trim_start()) {
-                    split.text.push_str(held);
-                    *self = Self::Over;
-                }
-            }
-            Self::Inside(held) => {
-                held.push_str(piece);
-                if let Some((reasoning, rest)) = held.split_once(THINK_END) {
-                    split.reasoning.push_str(reasoning);
-                    let rest = rest.to_owned();
-                    *self = Self::Behind;
-                    self.take_into(&rest, split);
-                } else {
-                    let kept = (1..THINK_END.len()).rev().find(|&n| THINK_END.get(..n).is_some_and(|mark| held.ends_with(mark)));
-                    let tail = held.split_off(held.len() - kept.unwrap_or(0));
-                    split.reasoning.push_str(held);
-                    *held = tail;
-                }
-            }
-            Self::Behind => {
-                let text = piece.trim_start();
-                if !text.is_empty() {
-                    split.text.push_str(text);
-                    *self = Self::Over;
-                }
-            }
-            Self::Over => split.text.push_str(piece),
-        }
-    }
-
-    /// Ends the text. Blank text alone is no text: models write line breaks in front of calls.
-    fn end(self) -> Split {
-        match self {
-            Self::Undecided(held) if held.trim().is_empty() => Split::default(),
-            Self::Undecided(text) => Split { text, ..Split::default() },
-            Self::Inside(reasoning) => Split { reasoning, ..Split::default() },
-            Self::Behind | Self::Over => Split::default(),
-        }
-    }
 }

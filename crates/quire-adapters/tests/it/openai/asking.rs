@@ -10,7 +10,7 @@ use quire_runtime::ports::{Asker, ModelError, ModelProvider, ModelRequest};
 use quire_testkit::fake_openai::{FakeOpenAi, FakeReply};
 use serde_json::{Value, json};
 
-use super::{Heard, shown};
+use crate::heard::{Heard, shown};
 
 /// The system's number for a refused connection.
 const REFUSED: i32 = if cfg!(target_os = "linux") { 111 } else { 61 };
@@ -31,6 +31,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         answered_before: 0,
         messages,
         tools: vec![&SUBMIT],
+        output_tags: vec![],
     }
 }
 
@@ -237,7 +238,7 @@ async fn a_server_without_tools_gets_calls_as_text() {
         [
           {
             "role": "system",
-            "content": "规则"
+            "content": "规则\n\n# How to act\n\nYou have no other way to act than to write: answer with exactly one JSON object and nothing around it. Its field `action` names one of the actions below; its other fields are that action's arguments.\n\n- `submit`: Hands in texts. Arguments as JSON Schema: {\"type\":\"object\",\"properties\":{\"outputs\":{\"type\":\"object\"}}}\n\nFor example: {\"action\": \"submit\", …}"
           },
           {
             "role": "user",

@@ -3,21 +3,12 @@
 use std::sync::LazyLock;
 
 use expect_test::expect_file;
-use futures::stream;
 use proptest::prelude::*;
-use quire_adapters::providers::openai::{Interruption, read_reply};
-use quire_core::message::Reply;
-use quire_runtime::ports::ModelError;
+use quire_adapters::providers::Interruption;
+use quire_adapters::providers::openai::read_reply;
 use serde_json::{Value, json};
 
-use super::{Heard, shown};
-
-/// A body that some server sends, by the fault it shows.
-struct Fixture {
-    name: &'static str,
-    body: Vec<u8>,
-    interruption: Option<Interruption>,
-}
+use crate::fixture::{self, Fixture, Outcome, run};
 
 /// One event with one choice.
 fn event(delta: &Value) -> String {
@@ -342,71 +333,28 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     fixtures
 });
 
-static RUNTIME: LazyLock<tokio::runtime::Runtime> =
-    LazyLock::new(|| tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime"));
-
-/// Reads a fixture cut at the given bytes.
-fn read(fixture: &Fixture, cuts: &[usize]) -> (Result<Reply, ModelError>, Heard) {
-    let mut chunks = Vec::new();
-    let mut rest = fixture.body.as_slice();
-    let mut offset = 0;
-    for cut in cuts {
-        let (chunk, after) = rest.split_at(cut - offset);
-        chunks.push(Ok(chunk));
-        (rest, offset) = (after, *cut);
-    }
-    chunks.push(Ok(rest));
-    chunks.extend(fixture.interruption.clone().map(Err));
-    let heard = Heard::default();
-    let outcome = RUNTIME.block_on(read_reply("the server", stream::iter(chunks), &|delta| heard.take(delta)));
-    (outcome, heard)
+fn read(fixture: &Fixture, cuts: &[usize]) -> Outcome {
+    run(fixture, cuts, async |bytes, deltas| read_reply("the server", bytes, deltas).await)
 }
 
 #[test]
 fn each_fault_is_read_as_it_was_meant() {
-    let mut out = String::new();
-    for fixture in FIXTURES.iter() {
-        let (outcome, heard) = read(fixture, &[]);
-        out += &format!("{}\n", fixture.name);
-        shown(&outcome).lines().for_each(|line| out += &format!("  {line}\n"));
-        let (text, _, arguments) = heard.whole();
-        if outcome.is_err() && !(text.is_empty() && arguments.is_empty()) {
-            out += &format!("  passed on {:?}\n", text + &arguments);
-        }
-        out.push('\n');
-    }
-    expect_file!["reading.txt"].assert_eq(&out);
+    expect_file!["reading.txt"].assert_eq(&fixture::told(&FIXTURES, read));
 }
 
 #[test]
 fn what_was_passed_on_is_what_the_reply_holds() {
-    for fixture in FIXTURES.iter() {
-        let (Ok(reply), heard) = read(fixture, &[]) else { continue };
-        let (text, reasoning, _) = heard.whole();
-        assert_eq!((text.as_str(), reasoning.as_str()), (&*reply.text, &*reply.reasoning), "{}", fixture.name);
-    }
+    fixture::assert_passed_on(&FIXTURES, read);
 }
 
 #[test]
 fn a_cut_at_any_one_byte_changes_nothing() {
-    for fixture in FIXTURES.iter() {
-        let (whole, whole_heard) = read(fixture, &[]);
-        for cut in 0..=fixture.body.len() {
-            let (outcome, heard) = read(fixture, &[cut]);
-            assert_eq!(outcome, whole, "{} cut at {cut}", fixture.name);
-            assert_eq!(heard.whole(), whole_heard.whole(), "{} cut at {cut}", fixture.name);
-        }
-    }
+    fixture::assert_any_one_cut(&FIXTURES, read);
 }
 
 proptest! {
     #[test]
     fn cuts_anywhere_change_nothing(which in 0..FIXTURES.len(), cuts in prop::collection::btree_set(0_usize..2_000, 0..40)) {
-        let fixture = &FIXTURES[which];
-        let cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= fixture.body.len()).collect();
-        let (whole, whole_heard) = read(fixture, &[]);
-        let (outcome, heard) = read(fixture, &cuts);
-        prop_assert_eq!(outcome, whole);
-        prop_assert_eq!(heard.whole(), whole_heard.whole());
+        fixture::assert_cuts(&FIXTURES[which], &cuts, read);
     }
 }

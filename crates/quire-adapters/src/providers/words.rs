@@ -22,6 +22,8 @@ pub(super) struct Words {
     codes: Vec<String>,
     /// An HTTP status named in the words themselves.
     status: Option<u16>,
+    /// How long the provider asks us to wait, where its words say so.
+    retry_after: Option<Duration>,
 }
 
 impl Words {
@@ -63,13 +65,20 @@ impl Words {
             text = format!("{text} ({raw})");
         }
         let code = error.get("code");
-        let codes = [code, error.get("type")].into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect();
+        let codes = [code, error.get("type"), error.get("status")]
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_lowercase)
+            .collect();
         let status = code
             .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()))
             .and_then(|code| u16::try_from(code).ok())
             .filter(|code| (400..600).contains(code));
         let param = error.get("param").and_then(Value::as_str).filter(|param| !param.is_empty()).map(str::to_owned);
-        Self { text: excerpt(&text), param, codes, status }
+        let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+        let retry_after = details.filter_map(|detail| detail.get("retryDelay")?.as_str()).find_map(seconds);
+        Self { text: excerpt(&text), param, codes, status, retry_after }
     }
 
     /// Judges what the words and the status mean. `happened` begins the message: who did what.
@@ -80,7 +89,7 @@ impl Words {
         ModelError {
             failure: Failure { kind, message: format!("{happened}: {said}{stop} {advice}") },
             may_retry,
-            retry_after: retry_after.filter(|_| may_retry),
+            retry_after: retry_after.or(self.retry_after).filter(|_| may_retry),
         }
     }
 
@@ -91,10 +100,13 @@ impl Words {
         if self.codes.iter().any(|code| code.contains("content_filter") || code.contains("content_policy")) {
             return (FailureKind::Refused, false, "Reword what is asked, or use another model.");
         }
-        if status == Some(402) || self.codes.iter().any(|code| code == "insufficient_quota") {
+        if status == Some(402) || self.codes.iter().any(|code| code == "insufficient_quota") || self.says("credit balance") {
             return (FailureKind::Rejected, false, "Check the account's balance at the provider.");
         }
-        match status {
+        if self.says("api key not valid") {
+            return (FailureKind::Setup, false, "Check the profile's key, or give it one.");
+        }
+        match status.or_else(|| self.status_of_codes()) {
             Some(401 | 403) => (FailureKind::Setup, false, "Check the profile's key, or give it one."),
             Some(300..=399 | 404 | 405 | 410) => (FailureKind::Setup, false, "Check the profile's model name and base URL."),
             Some(408 | 409 | 425 | 429 | 500..) => (FailureKind::Unavailable, true, "Try again later, or use another profile."),
@@ -106,14 +118,44 @@ impl Words {
         }
     }
 
+    /// The status that a code stands for where an error comes without one, in the middle of a stream.
+    fn status_of_codes(&self) -> Option<u16> {
+        self.codes.iter().find_map(|code| match code.as_str() {
+            "authentication_error" | "unauthenticated" => Some(401),
+            "permission_error" | "permission_denied" => Some(403),
+            "not_found_error" | "not_found" => Some(404),
+            "request_too_large" => Some(413),
+            "rate_limit_error" | "resource_exhausted" => Some(429),
+            "overloaded_error" | "unavailable" => Some(529),
+            _ => None,
+        })
+    }
+
+    fn says(&self, words: &str) -> bool {
+        self.text.to_lowercase().contains(words)
+    }
+
     fn says_no_room(&self) -> bool {
         let text = self.text.to_lowercase();
         let is_coded = self.codes.iter().any(|code| code.contains("context_length") || code.contains("exceed_context_size"));
-        let is_worded = ["context length", "context window", "context size", "prompt is too long", "input is too long"]
-            .iter()
-            .any(|words| text.contains(words));
+        let is_worded = [
+            "context length",
+            "context window",
+            "context size",
+            "context limit",
+            "prompt is too long",
+            "input is too long",
+            "input token count",
+        ]
+        .iter()
+        .any(|words| text.contains(words));
         is_coded || is_worded
     }
+}
+
+/// `38s`, `1.5s`.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.trim().strip_suffix('s')?.parse().ok()?).ok()
 }
 
 /// A validator's finding without the input it repeats, which would name every parameter there is.

@@ -1,24 +1,23 @@
-//! From the bytes of an answer to a [`Reply`]: the one path for streamed and whole answers.
+//! From the bytes of an answer to a [`Reply`]: the one path for streamed and whole answers of every wire.
 //!
-//! Where the bytes are cut makes no difference. A reply is given only when the server said that it is complete: by a
-//! `finish_reason`, by `[DONE]`, or by sending one whole document. All else is a failure, though what came before it has
-//! been passed on as deltas.
+//! Where the bytes are cut makes no difference. A reply is given only when the server said that it is complete: by the
+//! reason of its end, by an end mark, or by sending one whole document. All else is a failure, though what came before it
+//! has been passed on as deltas.
 //!
-//! An event reader of our own instead of a crate's: crates drop a last event without a blank line after it, hold back
-//! everything after one invalid byte, and know nothing of the whole documents and web pages that come instead of events.
+//! What the documents mean is each wire's own, behind [`Assemble`].
 
 use std::pin::pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 use quire_core::message::{Failure, FailureKind, Reply};
-use quire_runtime::ports::{Delta, ModelError};
+use quire_runtime::ports::ModelError;
 use serde_json::{Deserializer, Value};
 
-use super::assembly::Assembly;
+use super::sse::{Frame, Frames};
 use super::words::{self, Words};
 
-/// How long a server may take for what follows a `finish_reason`: usage and `[DONE]`, both of which may never come.
+/// How long a server may take for what follows the reason of the end: usage and an end mark, both of which may never come.
 const AFTER_FINISH: Duration = Duration::from_secs(15);
 
 /// Why bytes stopped coming.
@@ -33,6 +32,36 @@ pub enum Interruption {
     Stalled(Duration),
 }
 
+/// Puts a reply together from the documents of one wire.
+pub(super) trait Assemble {
+    /// Takes one document: a piece of a reply, a whole one, or something that is neither.
+    fn take(&mut self, document: &Value);
+
+    /// Gives out what was held back to see what follows.
+    fn flush(&mut self);
+
+    /// Whether something has come that this wire's replies are made of.
+    fn has_begun(&self) -> bool;
+
+    /// Whether the server has said why the reply ends.
+    fn is_finished(&self) -> bool;
+
+    /// Whether the server has said that nothing follows.
+    fn is_ended(&self) -> bool;
+
+    /// Whether a whole reply came in one document.
+    fn is_whole_message(&self) -> bool;
+
+    /// Whether there is anything to keep.
+    fn has_said_something(&self) -> bool;
+
+    /// The words in which the model or its provider refused, where one did.
+    fn refusal(&self) -> Option<String>;
+
+    /// Gives the reply as far as it came.
+    fn into_reply(self) -> Reply;
+}
+
 /// Reads an answer with a good status to its end and passes on what comes.
 ///
 /// `server` is its name in messages.
@@ -40,14 +69,14 @@ pub enum Interruption {
 /// # Errors
 /// [`FailureKind::Network`] when bytes stop coming, [`FailureKind::Cut`] when they end too early, and what the provider's
 /// own words mean when an error comes instead of a reply.
-pub async fn read_reply<B: AsRef<[u8]>>(
+pub(super) async fn read_reply<B: AsRef<[u8]>>(
     server: &str,
     bytes: impl Stream<Item = Result<B, Interruption>>,
-    deltas: &(dyn Fn(Delta) + Send + Sync),
+    assembly: impl Assemble,
 ) -> Result<Reply, ModelError> {
     let mut bytes = pin!(bytes);
     let mut frames = Frames::default();
-    let mut reading = Reading { server, assembly: Assembly::new(deltas), is_marked_done: false, stray: String::new() };
+    let mut reading = Reading { server, assembly, is_marked_done: false, stray: String::new() };
     loop {
         let next = match reading.assembly.is_finished() {
             true => tokio::time::timeout(AFTER_FINISH, bytes.next()).await.unwrap_or(None),
@@ -73,110 +102,15 @@ pub async fn read_reply<B: AsRef<[u8]>>(
     }
 }
 
-/// One thing a server sent.
-#[derive(Debug, PartialEq, Eq)]
-enum Frame {
-    /// An event.
-    Event { is_error: bool, data: String },
-    /// A whole body that is not made of events.
-    Document(String),
-    /// A line that belongs to no event.
-    Stray(String),
-}
-
-/// Cuts bytes into frames, wherever they are split.
-#[derive(Debug, Default)]
-struct Frames {
-    kind: BodyKind,
-    /// The line not ended yet, or the whole document.
-    line: Vec<u8>,
-    /// Whether the last line ended in CR, so that an LF right after it ends nothing.
-    is_after_cr: bool,
-    is_error: bool,
-    data: Vec<String>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum BodyKind {
-    #[default]
-    Unknown,
-    Events,
-    Document,
-}
-
-impl Frames {
-    fn push(&mut self, bytes: &[u8]) -> Vec<Frame> {
-        let mut frames = Vec::new();
-        for &byte in bytes {
-            if self.kind == BodyKind::Unknown {
-                self.kind = match byte {
-                    // Blank, or a byte order mark.
-                    b' ' | b'\t' | b'\r' | b'\n' | 0xEF | 0xBB | 0xBF => continue,
-                    b'{' | b'[' | b'<' => BodyKind::Document,
-                    _ => BodyKind::Events,
-                };
-            }
-            if self.kind == BodyKind::Document {
-                self.line.push(byte);
-                continue;
-            }
-            let is_end_of_crlf = byte == b'\n' && self.is_after_cr;
-            self.is_after_cr = byte == b'\r';
-            match byte {
-                _ if is_end_of_crlf => {}
-                b'\r' | b'\n' => frames.extend(self.line_ended()),
-                _ => self.line.push(byte),
-            }
-        }
-        frames
-    }
-
-    /// Gives what has not been ended by a blank line; the last one is often forgotten.
-    fn rest(&mut self) -> Option<Frame> {
-        if self.kind == BodyKind::Document {
-            return Some(Frame::Document(text(&std::mem::take(&mut self.line))));
-        }
-        let stray = if self.line.is_empty() { None } else { self.line_ended() };
-        self.event_ended().or(stray)
-    }
-
-    fn line_ended(&mut self) -> Option<Frame> {
-        let line = text(&std::mem::take(&mut self.line));
-        if line.is_empty() {
-            return self.event_ended();
-        }
-        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "data" => self.data.push(value.to_owned()),
-            "event" => self.is_error = value == "error",
-            "" | "id" | "retry" => {}
-            _ => return Some(Frame::Stray(line)),
-        }
-        None
-    }
-
-    fn event_ended(&mut self) -> Option<Frame> {
-        let is_error = std::mem::take(&mut self.is_error);
-        let data = std::mem::take(&mut self.data).join("\n");
-        (!data.trim().is_empty()).then_some(Frame::Event { is_error, data })
-    }
-}
-
-/// Lines and documents are decoded whole, so no character is ever cut; an invalid byte costs itself and nothing else.
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-struct Reading<'a> {
+struct Reading<'a, A> {
     server: &'a str,
-    assembly: Assembly<'a>,
+    assembly: A,
     is_marked_done: bool,
     /// The last thing that was said outside the protocol: perhaps the reason of what follows.
     stray: String,
 }
 
-impl Reading<'_> {
+impl<A: Assemble> Reading<'_, A> {
     fn take(&mut self, frame: Frame) -> Result<(), ModelError> {
         match frame {
             Frame::Stray(line) => self.stray = words::excerpt(&line),
@@ -190,7 +124,7 @@ impl Reading<'_> {
                     return Err(self.not_a_completion(&words::excerpt(&document)));
                 }
                 // Whole is whole, `finish_reason` or not.
-                self.is_marked_done = self.assembly.is_whole_message();
+                self.is_marked_done |= self.assembly.is_whole_message();
             }
         }
         Ok(())
@@ -218,11 +152,15 @@ impl Reading<'_> {
     }
 
     fn take_document(&mut self, document: &Value, is_error: bool) -> Result<(), ModelError> {
+        if let Value::Array(documents) = document {
+            return documents.iter().try_for_each(|document| self.take_document(document, is_error));
+        }
         let error = Words::of_error(document).or_else(|| is_error.then(|| Words::of_fields(document)));
         match error {
             Some(words) => Err(words.failure(&format!("{} sent an error instead of a reply", self.server), None, None)),
             None => {
                 self.assembly.take(document);
+                self.is_marked_done |= self.assembly.is_ended();
                 Ok(())
             }
         }
@@ -241,7 +179,7 @@ impl Reading<'_> {
         let server = self.server;
         self.assembly.flush();
         if let Some(refusal) = self.assembly.refusal() {
-            let message = format!("the model refused: {} Reword what is asked, or use another model.", words::excerpt(refusal));
+            let message = format!("the model refused: {} Reword what is asked, or use another model.", words::excerpt(&refusal));
             return Err(failed(FailureKind::Refused, message, false));
         }
         let is_complete = self.assembly.is_finished() || (self.is_marked_done && self.assembly.has_said_something());
@@ -274,7 +212,7 @@ impl Reading<'_> {
 
     fn not_a_completion(&self, what: &str) -> ModelError {
         let message =
-            format!("{} answered with something that is no chat completion: {what}. Check the profile's base URL.", self.server);
+            format!("{} answered with something that is no reply of a model: {what}. Check the profile's base URL.", self.server);
         failed(FailureKind::Setup, message, false)
     }
 }
