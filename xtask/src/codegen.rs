@@ -12,5 +12,10 @@ use crate::shell::{self, cargo};
 /// # Errors
 /// When a test fails for another reason than an old page.
 pub fn run() -> Result<()> {
-    shell::run(cargo(&["test", "--package", "quire-core", "--test", "it", "--locked", "schema"]).env("UPDATE_EXPECT", "1"))
+    renew("quire-core", "schema")?;
+    renew("quire-app", "guide")
+}
+
+fn renew(package: &str, tests: &str) -> Result<()> {
+    shell::run(cargo(&["test", "--package", package, "--test", "it", "--locked", tests]).env("UPDATE_EXPECT", "1"))
 }

@@ -14,7 +14,7 @@ use quire_runtime::ports::{Chance, Clock, Store};
 use quire_runtime::retry::RetryPolicy;
 
 use crate::models::{self, KnownModels};
-use crate::options::{Command, Options, PackCommand};
+use crate::options::{Command, Options};
 use crate::packs::Packs;
 
 mod act;
@@ -34,10 +34,7 @@ pub async fn run(options: Options) -> Result<ExitCode> {
     let is_json = options.json;
     match options.command {
         Command::Demo(demo) => demo::demo(&folder, demo).await,
-        Command::Pack(pack) => match pack.command {
-            PackCommand::Check { folder: pack } => pack::check(&pack, is_json),
-            PackCommand::List => pack::list(&Packs::of(&folder), is_json),
-        },
+        Command::Pack(pack) => pack::run(&folder, pack.command, is_json),
         command => {
             let desk = Desk::open(&folder, is_json).await?;
             match command {

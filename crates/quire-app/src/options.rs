@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Writing with many agents, governed by you.
 #[derive(Debug, Parser)]
@@ -287,11 +287,70 @@ pub struct Pack {
 /// One command on packs.
 #[derive(Debug, Subcommand)]
 pub enum PackCommand {
-    /// Read a pack to the end and say what is wrong with it.
+    /// Make a new pack that passes its own test, ready to be changed.
+    New(PackNew),
+    /// Read a pack to the end and say what is wrong with it; also a folder of Agent Skills.
     Check {
-        /// The pack's folder.
-        folder: PathBuf,
+        /// The pack: its folder, or its name.
+        pack: String,
+    },
+    /// Play a pack's own scenarios, and compare what comes with what is kept beside them.
+    Test {
+        /// The pack: its folder, or its name.
+        pack: String,
+        /// Keep what comes now; `UPDATE=1` does the same.
+        #[arg(long, env = "UPDATE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
+        update: bool,
     },
     /// List the packs there are.
     List,
+    /// Copy a pack into the data folder, from a folder, a .zip or a .tar.gz. No code runs.
+    Install(PackInstall),
+}
+
+/// `quire pack new`. What is not given is asked.
+#[derive(Debug, Args)]
+pub struct PackNew {
+    /// The new folder; its last name is the pack's name.
+    pub folder: Option<PathBuf>,
+    /// What comes of it, in a sentence.
+    #[arg(long, value_name = "SENTENCE")]
+    pub purpose: Option<String>,
+    /// A text to be read, or a play in turns.
+    #[arg(long, value_enum)]
+    pub kind: Option<PackKind>,
+    /// The language of its prompts.
+    #[arg(long, value_enum)]
+    pub language: Option<PackLanguage>,
+}
+
+/// What a new pack is to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PackKind {
+    /// A text to be read.
+    Novel,
+    /// A play in turns.
+    Dialogue,
+}
+
+/// The language of a new pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PackLanguage {
+    /// English.
+    En,
+    /// Chinese.
+    Zh,
+}
+
+/// `quire pack install`.
+#[derive(Debug, Args)]
+pub struct PackInstall {
+    /// A pack's folder, or an archive of it: .zip, .tar.gz, .tgz.
+    pub source: PathBuf,
+    /// The name to install it under; else its own.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Replace another version of the same name; else both are kept.
+    #[arg(long)]
+    pub replace: bool,
 }

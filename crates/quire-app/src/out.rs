@@ -24,9 +24,15 @@ macro_rules! eprintln {
     ($($text:tt)*) => { $crate::out::error(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Writes to standard output. Where nobody reads it any more, the program ends: what it did is on disk.
+/// Writes to standard output, control characters as escapes.
 pub fn standard(text: &str) {
-    let written = io::stdout().lock().write_all(printable(text).as_bytes());
+    styled(&printable(text));
+}
+
+/// Writes to standard output what is printable already but for our own colours. Where nobody reads it any more, the program
+/// ends: what it did is on disk.
+pub fn styled(text: &str) {
+    let written = io::stdout().lock().write_all(text.as_bytes());
     match written {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(report::FINE.into()),

@@ -2,15 +2,18 @@
 //!
 //! A folder is read as text, files that packs have and no others; no code runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use quire_core::diagnostic::Diagnostic;
+use anyhow::{Context, Result, anyhow, bail};
+use quire_core::diagnostic::{Diagnostic, Severity};
 use quire_core::event::PackOffer;
 use quire_core::pack::{self, PackFiles};
 use rust_embed::RustEmbed;
 use serde::Serialize;
+
+pub mod incoming;
 
 /// The packs that come with the program.
 #[derive(RustEmbed)]
@@ -18,12 +21,12 @@ use serde::Serialize;
 struct BuiltIn;
 
 /// A larger file is no text of a pack.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// More files than that are no pack.
-const FILES_MAX: usize = 1000;
+pub const FILES_MAX: usize = 1000;
 
 /// A pack's files, and what could not be read of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// The texts.
     pub files: PackFiles,
@@ -33,6 +36,7 @@ pub struct Found {
 
 /// A line of the list of packs.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Listed {
     /// Its name, to start a session with.
     pub name: String,
@@ -44,6 +48,32 @@ pub struct Listed {
     pub place: String,
     /// The hash of its files.
     pub hash: String,
+    /// How many errors keep it from starting.
+    pub errors: usize,
+    /// The place of a pack of the same name that is found before this one.
+    pub shadowed_by: Option<String>,
+}
+
+/// Where a pack lies.
+#[derive(Debug)]
+pub enum Spot {
+    /// In the program, under this name.
+    BuiltIn(String),
+    /// In this folder.
+    Folder(PathBuf),
+}
+
+/// What a pack's own tests need: all its texts, scenarios and what is kept beside them as well.
+#[derive(Debug)]
+pub struct Suite {
+    /// The pack.
+    pub found: Found,
+    /// Scenarios and the files under `tests/`, by their path in the folder.
+    pub files: PackFiles,
+    /// The scenarios whose prompts are kept, by name: those that have a folder under `tests/prompts/`.
+    pub prompted: BTreeSet<String>,
+    /// Where it can be written; none for a built-in pack.
+    pub folder: Option<PathBuf>,
 }
 
 /// Finds packs by name, in a fixed order: built-in, the data folder's `packs/`, the folders of `QUIRE_PACKS`.
@@ -60,36 +90,59 @@ impl Packs {
         Self { folders: [data.join("packs")].into_iter().chain(more).collect() }
     }
 
-    /// Finds a pack by its name or its folder.
-    pub fn find(&self, name_or_folder: &str) -> Result<Found> {
+    /// Returns the folders that are looked into, in order.
+    pub fn folders(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| folder.display().to_string()).collect()
+    }
+
+    /// Says where a pack lies, by its name or its folder.
+    pub fn locate(&self, name_or_folder: &str) -> Result<Spot> {
         let path = Path::new(name_or_folder);
         if path.is_dir() {
-            return read_folder(path);
-        }
-        if let Some(found) = built_in(name_or_folder) {
-            return Ok(found);
+            return Ok(Spot::Folder(path.to_owned()));
         }
         let is_plain_name = path.components().count() == 1 && !name_or_folder.starts_with('.');
-        if is_plain_name && let Some(folder) = self.places().into_iter().find(|place| place.name == name_or_folder) {
-            return read_folder(&folder.folder);
+        if !is_plain_name {
+            // Reading it says that there is none.
+            return Ok(Spot::Folder(path.to_owned()));
+        }
+        if let Some(spot) = self.locate_by_name(name_or_folder) {
+            return Ok(spot);
         }
         let names: Vec<String> = self.list().into_iter().map(|pack| pack.name).collect();
         bail!("there is no pack `{name_or_folder}`, neither by name nor as a folder; there are: {}", names.join(", "))
     }
 
-    /// Lists the packs there are; a folder that cannot be read as a pack is left out.
+    /// Says where the pack of this name lies.
+    pub fn locate_by_name(&self, name: &str) -> Option<Spot> {
+        if built_in_names().iter().any(|known| known == name) {
+            return Some(Spot::BuiltIn(name.to_owned()));
+        }
+        let place = self.places().into_iter().find(|place| place.name == name)?;
+        Some(Spot::Folder(place.folder))
+    }
+
+    /// Finds a pack by its name or its folder.
+    pub fn find(&self, name_or_folder: &str) -> Result<Found> {
+        self.locate(name_or_folder)?.read()
+    }
+
+    /// Lists every pack there is, in the order in which names are looked up, also those that cannot be used.
+    pub fn survey(&self) -> Vec<Listed> {
+        let built_in = built_in_names().into_iter().map(|name| ("built-in".to_owned(), name.clone(), Spot::BuiltIn(name)));
+        let others =
+            self.places().into_iter().map(|place| (place.folder.display().to_string(), place.name, Spot::Folder(place.folder)));
+        let mut listed: Vec<Listed> = vec![];
+        for (place, name, spot) in built_in.chain(others) {
+            let shadowed_by = listed.iter().find(|known| known.name == name).map(|known| known.place.clone());
+            listed.push(listing(place, name, &spot, shadowed_by));
+        }
+        listed
+    }
+
+    /// Lists the packs that a session can start with.
     pub fn list(&self) -> Vec<Listed> {
-        let built_in = built_in_names().into_iter().filter_map(|name| Some(("built-in".to_owned(), built_in(&name)?, name)));
-        let others = self.places().into_iter().filter_map(|place| {
-            let found = read_folder(&place.folder).ok()?;
-            Some((place.folder.display().to_string(), found, place.name))
-        });
-        let listed = |(place, found, name): (String, Found, String)| {
-            let (pack, _) = pack::read(&found.files);
-            let pack = pack?;
-            Some(Listed { name, description: pack.description, version: pack.version, place, hash: pack.hash.to_string() })
-        };
-        built_in.chain(others).filter_map(listed).collect()
+        self.survey().into_iter().filter(|pack| pack.errors == 0 && pack.shadowed_by.is_none()).collect()
     }
 
     /// Returns what a session without a pack is offered.
@@ -99,6 +152,46 @@ impl Packs {
 
     fn places(&self) -> Vec<Place> {
         self.folders.iter().flat_map(|folder| registered(folder).unwrap_or_else(|| subfolders(folder))).collect()
+    }
+}
+
+/// Looks at one pack for the list; what cannot be read at all counts as one error.
+fn listing(place: String, name: String, spot: &Spot, shadowed_by: Option<String>) -> Listed {
+    let (pack, hash, errors) = match spot.read() {
+        Ok(found) => {
+            let (pack, diagnostics) = pack::read(&found.files);
+            let all = diagnostics.iter().chain(&found.diagnostics);
+            (pack, found.files.hash().to_string(), all.filter(|found| found.severity == Severity::Error).count())
+        }
+        Err(_) => (None, String::new(), 1),
+    };
+    let (description, version) = pack.map(|pack| (pack.description, pack.version)).unwrap_or_default();
+    Listed { name, description, version, place, hash, errors, shadowed_by }
+}
+
+impl Spot {
+    /// Reads the pack's files.
+    pub fn read(&self) -> Result<Found> {
+        match self {
+            Self::BuiltIn(name) => built_in(name).ok_or_else(|| anyhow!("there is no built-in pack `{name}`")),
+            Self::Folder(folder) => read_folder(folder),
+        }
+    }
+
+    /// Reads the pack with its tests.
+    pub fn suite(&self) -> Result<Suite> {
+        let found = self.read()?;
+        let (files, folders, folder) = match self {
+            Self::BuiltIn(name) => (built_in_files(name, belongs_to_tests), BTreeSet::new(), None),
+            Self::Folder(folder) => {
+                let mut below = Below::default();
+                below.read(folder, folder, &belongs_to_tests).with_context(|| format!("{} cannot be read", folder.display()))?;
+                (below.found.files, below.folders, Some(folder.clone()))
+            }
+        };
+        let kept = files.0.keys().chain(&folders).filter_map(|path| path.strip_prefix("tests/prompts/")?.split('/').next());
+        let prompted = kept.map(str::to_owned).collect();
+        Ok(Suite { found, files, prompted, folder })
     }
 }
 
@@ -158,16 +251,20 @@ fn built_in_names() -> Vec<String> {
 }
 
 fn built_in(name: &str) -> Option<Found> {
+    let files = built_in_files(name, belongs_to_pack);
+    (!files.0.is_empty()).then_some(Found { files, diagnostics: vec![] })
+}
+
+fn built_in_files(name: &str, belongs: fn(&str) -> bool) -> PackFiles {
     let prefix = format!("{name}/");
     let mut files = BTreeMap::new();
-    for path in BuiltIn::iter().filter(|path| path.starts_with(&prefix)) {
-        let short = path.strip_prefix(&prefix)?.to_owned();
-        if belongs_to_pack(&short) {
-            let text = String::from_utf8(BuiltIn::get(&path)?.data.into_owned()).expect("built-in packs are text");
-            files.insert(short, text.into());
-        }
+    for path in BuiltIn::iter() {
+        let Some(short) = path.strip_prefix(&prefix).filter(|short| belongs(short)) else { continue };
+        let data = BuiltIn::get(&path).expect("it is listed").data;
+        let text = String::from_utf8(data.into_owned()).expect("built-in packs are text");
+        files.insert(short.to_owned(), text.into());
     }
-    (!files.is_empty()).then(|| Found { files: PackFiles(files), diagnostics: vec![] })
+    PackFiles(files)
 }
 
 /// Returns the scenario behind `quire demo`.
@@ -181,41 +278,69 @@ pub fn read_folder(folder: &Path) -> Result<Found> {
     if !folder.is_dir() {
         bail!("there is no folder {}; name a pack's folder, the one that holds its `orchestrator.md`", folder.display());
     }
-    let mut found = Found { files: PackFiles::default(), diagnostics: vec![] };
-    read_below(folder, folder, &mut found).with_context(|| format!("the pack in {} cannot be read", folder.display()))?;
-    Ok(found)
+    let mut below = Below::default();
+    below.read(folder, folder, &belongs_to_pack).with_context(|| format!("the pack in {} cannot be read", folder.display()))?;
+    Ok(below.found)
 }
 
-fn read_below(root: &Path, folder: &Path, found: &mut Found) -> Result<()> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    paths.sort();
-    for path in paths {
-        let inside = path.strip_prefix(root)?;
-        let name = inside.to_string_lossy().replace('\\', "/");
-        // A link may lead out of the folder: a pack is what lies in it.
-        let kind = std::fs::symlink_metadata(&path)?;
-        let is_ours = kind.is_dir() || (kind.is_file() && belongs_to_pack(&name));
-        if is_ours && inside.to_str().is_none() {
-            bail!("{name} has a name that is not UTF-8 text; rename it");
+/// What was read of a folder so far.
+#[derive(Debug, Default)]
+struct Below {
+    found: Found,
+    folders: BTreeSet<String>,
+}
+
+impl Below {
+    fn read(&mut self, root: &Path, folder: &Path, belongs: &dyn Fn(&str) -> bool) -> Result<()> {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        paths.sort();
+        for path in paths {
+            let inside = path.strip_prefix(root)?;
+            let name = inside.to_string_lossy().replace('\\', "/");
+            let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            // A link may lead out of the folder: a pack is what lies in it.
+            let kind = std::fs::symlink_metadata(&path)?;
+            let is_ours = kind.is_dir() || (kind.is_file() && belongs(&name));
+            if is_ours && inside.to_str().is_none() {
+                bail!("{name} has a name that is not UTF-8 text; rename it");
+            }
+            if kind.is_dir() && !is_hidden {
+                self.read(root, &path, belongs)?;
+                self.folders.insert(name);
+            } else if kind.is_file() && belongs(&name) {
+                if kind.len() > FILE_BYTES_MAX || self.found.files.0.len() >= FILES_MAX {
+                    bail!("{name} is too large, or there are too many files, for a pack");
+                }
+                let (text, not_text) = read_text(&path, &name)?;
+                self.found.files.0.insert(name, text);
+                self.found.diagnostics.extend(not_text);
+            }
         }
-        if kind.is_dir() && !name.starts_with('.') {
-            read_below(root, &path, found)?;
-        } else if kind.is_file() && belongs_to_pack(&name) {
-            if kind.len() > FILE_BYTES_MAX || found.files.0.len() >= FILES_MAX {
-                bail!("{name} is too large, or there are too many files, for a pack");
-            }
-            let bytes = std::fs::read(&path)?;
-            match String::from_utf8(bytes) {
-                Ok(text) => drop(found.files.0.insert(name, text.into())),
-                Err(error) => found.diagnostics.push(Diagnostic::not_utf8(name, error.as_bytes())),
-            }
+        Ok(())
+    }
+}
+
+/// Reads a file as text. One that is none is told of, and its wrong bytes are replaced, so that the rest is still read.
+pub fn read_text(path: &Path, name: &str) -> Result<(Arc<str>, Option<Diagnostic>)> {
+    match String::from_utf8(std::fs::read(path)?) {
+        Ok(text) => Ok((text.into(), None)),
+        Err(error) => {
+            let text = String::from_utf8_lossy(error.as_bytes()).into();
+            Ok((text, Some(Diagnostic::not_utf8(name, error.as_bytes()))))
         }
     }
-    Ok(())
 }
 
 /// Says whether a file is one a session needs; scenarios, pictures and notes for people stay outside.
-fn belongs_to_pack(name: &str) -> bool {
+pub fn belongs_to_pack(name: &str) -> bool {
     let is_text = name.ends_with(".md") || name.ends_with(".yaml") || name.ends_with(".yml");
     is_text && !name.starts_with("tests/") && name != "README.md"
+}
+
+/// Says whether a file is a scenario of the pack, or what is kept beside one.
+fn belongs_to_tests(name: &str) -> bool {
+    let is_scenario = name.ends_with(".scenario") && !name.trim_start_matches("tests/").contains('/');
+    let is_expected = name.strip_prefix("tests/").is_some_and(|rest| rest.ends_with(".expected") && !rest.contains('/'));
+    let is_prompt = name.starts_with("tests/prompts/") && name.ends_with(".txt");
+    is_scenario || is_expected || is_prompt
 }

@@ -21,6 +21,7 @@ mod intake;
 mod manifest;
 mod markdown;
 mod read;
+pub mod reference;
 mod segments;
 mod skill;
 mod yaml;

@@ -1,63 +1,56 @@
-//! Commands that look after packs.
+//! Commands that look after packs. No code of a pack runs, and no model is asked.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use quire_core::diagnostic::{Diagnostic, Severity};
-use quire_core::pack;
-use serde_json::json;
+use quire_core::pack::{self, Pack};
 
-use crate::packs::{Found, Packs, read_folder};
+use crate::options::PackCommand;
+use crate::packs::{Found, Packs};
 use crate::report::{self, Unknown};
 
-/// Reads a pack to the end and tells what is wrong with it.
-pub fn check(folder: &Path, is_json: bool) -> Result<ExitCode> {
-    let found = read_folder(folder)?;
-    let (pack, diagnostics) = diagnose(&found);
-    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
-    let warnings = diagnostics.len() - errors;
-    if is_json {
-        let hash = found.files.hash();
-        println!(
-            "{}",
-            json!({ "pack": pack.map(|pack| pack.name), "hash": hash, "errors": errors, "warnings": warnings, "diagnostics": diagnostics })
-        );
-    } else {
-        for diagnostic in &diagnostics {
-            println!("{}", report::diagnostic(&found.files, diagnostic));
-        }
-        println!("{errors} errors, {warnings} warnings");
-    }
-    Ok(ExitCode::from(if errors == 0 { report::FINE } else { report::FAILED }))
-}
+mod check;
+mod install;
+mod list;
+mod new;
+mod skills;
+mod test;
 
-/// Lists the packs there are.
-pub fn list(packs: &Packs, is_json: bool) -> Result<ExitCode> {
-    let listed = packs.list();
-    if is_json {
-        println!("{}", json!({ "packs": listed }));
-    } else {
-        for pack in listed {
-            println!("{:<20} {:<10} {}", pack.name, pack.place, pack.description);
-        }
+/// Runs one of them.
+pub fn run(data: &Path, command: PackCommand, is_json: bool) -> Result<ExitCode> {
+    let packs = Packs::of(data);
+    match command {
+        PackCommand::New(new) => new::new(new, is_json),
+        PackCommand::Check { pack } => check::check(&packs, &pack, is_json),
+        PackCommand::Test { pack, update } => test::test(&packs, &pack, update, is_json),
+        PackCommand::List => list::list(&packs, is_json),
+        PackCommand::Install(install) => install::install(data, &packs, install, is_json),
     }
-    Ok(ExitCode::from(report::FINE))
 }
 
 /// Refuses a pack that does not start, with every error and its place.
 pub fn refuse_unreadable(found: &Found) -> Result<()> {
     let (_, diagnostics) = diagnose(found);
-    let errors: Vec<String> = (diagnostics.iter())
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .map(|diagnostic| report::diagnostic(&found.files, diagnostic))
-        .collect();
+    let errors: Vec<String> = errors_of(&diagnostics).map(|diagnostic| report::diagnostic(&found.files, diagnostic)).collect();
     if errors.is_empty() { Ok(()) } else { Err(Unknown(format!("the pack cannot be used:\n{}", errors.join("\n"))).into()) }
 }
 
-fn diagnose(found: &Found) -> (Option<pack::Pack>, Vec<Diagnostic>) {
+/// Reads a pack with what its files told before they were texts, in the order of files and lines.
+fn diagnose(found: &Found) -> (Option<Pack>, Vec<Diagnostic>) {
     let (pack, mut diagnostics) = pack::read(&found.files);
     diagnostics.extend(found.diagnostics.iter().cloned());
-    let pack = pack.filter(|_| !diagnostics.iter().any(|found| found.severity == Severity::Error));
+    diagnostics.sort_by(|one, other| (&one.file, one.span.start).cmp(&(&other.file, other.span.start)));
+    let pack = pack.filter(|_| errors_of(&diagnostics).next().is_none());
     (pack, diagnostics)
+}
+
+fn errors_of(diagnostics: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Counts as people say it: `1 error`, `2 errors`.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -3,8 +3,12 @@
 mod commands;
 mod damage;
 mod desk;
+mod guide;
+mod incoming;
 mod kills;
 mod long;
 mod models;
+mod old_pack;
+mod pack;
 mod story;
 mod together;

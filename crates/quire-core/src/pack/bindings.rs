@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Bindings;
 use super::fields::{self, Fields};
 use super::findings::{Findings, Placed};
+use super::reference;
 use super::yaml::{self, Node, Value};
 use crate::ids::SkillId;
 use crate::tag::RoleId;
@@ -15,7 +16,9 @@ pub(super) const BINDINGS: &str = "llm-bindings.yaml";
 /// Reads the file; `skills` are the ids that the manifest lists.
 pub(super) fn read<'a>(text: &'a str, skills: &[&str], findings: &mut Findings<'a>) -> Bindings {
     let root = yaml::parse(BINDINGS, text, 0, text.len(), findings).filter(|root| root.value != Value::Null);
-    let Some(mut fields) = root.and_then(|root| Fields::of("the file", root, findings)) else { return Bindings::default() };
+    let Some(mut fields) = root.and_then(|root| Fields::of(&reference::BINDINGS, root, findings)) else {
+        return Bindings::default();
+    };
     let default = fields.take("default").and_then(|node| profile("default", node, findings)).map(|name| name.value);
     let workers = [fields.map("workers", findings), fields.map("skills", findings)].concat();
     let roles = fields.map("roles", findings);
@@ -41,7 +44,7 @@ fn profiles<'a>(entries: Vec<(Placed<'a, String>, Node<'a>)>, findings: &mut Fin
     let mut profiles = Vec::with_capacity(entries.len());
     for (who, node) in entries {
         if fields::looks_like_a_key(&who.value) {
-            fields::unknown("the file", &who.value, who.at, &[], findings);
+            fields::unknown(&reference::BINDINGS, &who.value, who.at, findings);
         } else if let Some(name) = profile(&who.value, node, findings) {
             profiles.push((who, name.value));
         }
@@ -55,7 +58,7 @@ fn profile<'a>(who: &str, node: Node<'a>, findings: &mut Findings<'a>) -> Option
         Value::Null => None,
         Value::Text(ref name) if name.trim().is_empty() => None,
         Value::Map(_) => {
-            let mut fields = Fields::of("a binding", node, findings)?;
+            let mut fields = Fields::of(&reference::BINDING, node, findings)?;
             let name = [fields.take("profile"), fields.take("llmProfileId")].into_iter().flatten().next();
             fields.finish(findings);
             name.and_then(|name| profile(who, name, findings))

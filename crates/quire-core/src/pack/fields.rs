@@ -5,16 +5,17 @@
 use unicode_normalization::UnicodeNormalization;
 
 use super::findings::{Findings, Place, Placed};
+use super::reference::{self, FieldMap};
 use super::yaml::{Node, Value};
 use crate::tag::{Pattern, Tag, TagError};
 
 /// A map whose fields are taken one after the other.
 pub(super) struct Fields<'a> {
-    /// What the map is, for messages: `a segment`.
-    what: &'static str,
+    /// What may stand in it.
+    map: &'static FieldMap,
     at: Place<'a>,
     entries: Vec<Field<'a>>,
-    known: Vec<&'static str>,
+    taken: Vec<&'static str>,
     /// Fields that were there without a value.
     empty: Vec<&'static str>,
 }
@@ -24,27 +25,6 @@ struct Field<'a> {
     at: Place<'a>,
     node: Node<'a>,
 }
-
-/// Fields that keep something from somebody. One that is misspelt must not pass as a field nobody knows.
-const RESTRICTIONS: [&str; 17] = [
-    "contextIsolation",
-    "blind",
-    "acceptanceMode",
-    "acceptance",
-    "requiresApproval",
-    "checks",
-    "reviews",
-    "hiddenFromUser",
-    "stages",
-    "stage",
-    "requiredTags",
-    "policy",
-    "nonEmpty",
-    "maxChars",
-    "contains",
-    "jsonSchema",
-    "verdictLine",
-];
 
 /// Fields of former versions, and what to write now.
 const RETIRED: [(&str, &str); 4] = [
@@ -56,15 +36,15 @@ const RETIRED: [(&str, &str); 4] = [
 
 impl<'a> Fields<'a> {
     /// Takes a map apart. Anything else is an error; fields written twice are, too.
-    pub fn of(what: &'static str, node: Node<'a>, findings: &mut Findings<'a>) -> Option<Self> {
+    pub fn of(map: &'static FieldMap, node: Node<'a>, findings: &mut Findings<'a>) -> Option<Self> {
         let at = node.at;
         let kind = node.kind();
         let Value::Map(pairs) = node.value else {
             let help = "write `field: value` lines";
-            findings.error(at, "wrong-type", format!("{what} is a map of fields, not {kind}"), help);
+            findings.error(at, "wrong-type", format!("{} is a map of fields, not {kind}", map.what), help);
             return None;
         };
-        let mut fields = Self { what, at, entries: Vec::with_capacity(pairs.len()), known: Vec::new(), empty: Vec::new() };
+        let mut fields = Self { map, at, entries: Vec::with_capacity(pairs.len()), taken: Vec::new(), empty: Vec::new() };
         for (key, node) in pairs {
             fields.add(key.as_written().unwrap_or_default().to_owned(), key.at, node, findings);
         }
@@ -80,7 +60,7 @@ impl<'a> Fields<'a> {
     /// Adds a field that stands elsewhere.
     pub fn add(&mut self, name: String, at: Place<'a>, node: Node<'a>, findings: &mut Findings<'a>) {
         if self.entries.iter().any(|field| field.name == name) {
-            let message = format!("`{name}` is written twice in {}", self.what);
+            let message = format!("`{name}` is written twice in {}", self.map.what);
             findings.error(at, "duplicate-key", message, "keep one of the two");
             return;
         }
@@ -104,7 +84,8 @@ impl<'a> Fields<'a> {
 
     /// Takes a field as it stands. One without a value is as good as not there.
     pub fn take(&mut self, name: &'static str) -> Option<Node<'a>> {
-        self.known.push(name);
+        assert!(self.map.field(name).is_some(), "`{name}` is read and not in the reference of {}", self.map.place);
+        self.taken.push(name);
         let index = self.entries.iter().position(|field| field.name == name)?;
         let field = self.entries.remove(index);
         if field.node.value == Value::Null {
@@ -136,7 +117,7 @@ impl<'a> Fields<'a> {
 
     /// Reports a field that must be there.
     pub fn missing(&self, name: &str, hint: &str, findings: &mut Findings<'a>) {
-        findings.error(self.at, "missing-field", format!("{} has no `{name}`", self.what), hint);
+        findings.error(self.at, "missing-field", format!("{} has no `{name}`", self.map.what), hint);
     }
 
     /// Takes a text or a number, as written.
@@ -159,6 +140,8 @@ impl<'a> Fields<'a> {
         findings: &mut Findings<'a>,
     ) -> Option<Placed<'a, T>> {
         let node = self.take(name)?;
+        let value = self.map.field(name).map_or("", |field| field.value);
+        assert!(words.iter().all(|(word, _)| value.contains(word)), "the reference of `{name}` lacks a word that is read");
         word(name, &node, words, findings)
     }
 
@@ -203,8 +186,10 @@ impl<'a> Fields<'a> {
 
     /// Tells of every field that nobody took.
     pub fn finish(self, findings: &mut Findings<'a>) {
+        let is_taken = |field: &reference::Field| self.taken.contains(&field.name);
+        assert!(self.map.fields.iter().all(is_taken), "the reference of {} has a field that nobody reads", self.map.place);
         for Field { name, at, .. } in self.entries {
-            unknown(self.what, &name, at, &self.known, findings);
+            unknown(self.map, &name, at, findings);
         }
     }
 }
@@ -341,16 +326,18 @@ pub(super) fn wrong_type<'a>(name: &str, node: &Node<'a>, wanted: &str, help: &s
 }
 
 /// Reports a field that has no meaning.
-pub(super) fn unknown<'a>(what: &str, name: &str, at: Place<'a>, known: &[&'static str], findings: &mut Findings<'a>) {
+pub(super) fn unknown<'a>(map: &'static FieldMap, name: &str, at: Place<'a>, findings: &mut Findings<'a>) {
+    let what = map.what;
+    let known: Vec<&str> = map.fields.iter().map(|field| field.name).collect();
     if looks_like_a_key(name) {
         let help =
             "take it out; keys belong to the model profile on your machine (`quire model add`), a pack names profiles only";
         findings.error(at, "key-in-pack", format!("`{name}` looks like a secret, and packs hold none"), help);
     } else if let Some((_, help)) = RETIRED.iter().find(|(retired, _)| *retired == name) {
         findings.warning(at, "retired-field", format!("`{name}` is no longer read"), *help);
-    } else if let Some(meant) = nearest(name, known) {
+    } else if let Some(meant) = nearest(name, &known) {
         let (message, help) = (format!("{what} has no field `{name}`"), format!("did you mean `{meant}`?"));
-        if RESTRICTIONS.contains(&meant) {
+        if map.field(meant).is_some_and(|field| field.restricts) {
             findings.error(at, "unknown-field", message, help);
         } else {
             findings.warning(at, "unknown-field", message, help);

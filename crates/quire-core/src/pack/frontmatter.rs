@@ -4,6 +4,7 @@
 
 use super::fields::Fields;
 use super::findings::{Findings, Place};
+use super::reference::FieldMap;
 use super::yaml;
 use crate::diagnostic::BYTE_ORDER_MARK;
 
@@ -15,7 +16,12 @@ pub(super) struct Document<'a> {
 }
 
 /// Reads the front matter of a file, and finds its body. What is wrong is reported; then there is no document.
-pub(super) fn read<'a>(file: &'a str, text: &'a str, findings: &mut Findings<'a>) -> Option<Document<'a>> {
+pub(super) fn read<'a>(
+    map: &'static FieldMap,
+    file: &'a str,
+    text: &'a str,
+    findings: &mut Findings<'a>,
+) -> Option<Document<'a>> {
     let mut lines = lines(text).skip_while(|line| line.words().is_empty());
     let Some(opening) = lines.next().filter(|line| line.words() == "---") else {
         let help = "begin the file with a line `---`, the fields (`name: …`), and another line `---`";
@@ -32,7 +38,7 @@ pub(super) fn read<'a>(file: &'a str, text: &'a str, findings: &mut Findings<'a>
     };
     let root = yaml::parse(file, text, yaml_start, closing.start, findings)?;
     let root = if root.value == yaml::Value::Null { yaml::Node { at: fence, value: yaml::Value::Map(Vec::new()) } } else { root };
-    let fields = Fields::of("the front matter", root, findings)?.at(fence);
+    let fields = Fields::of(map, root, findings)?.at(fence);
     Some(Document { fields, body_start: closing.end })
 }
 

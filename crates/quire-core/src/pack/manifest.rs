@@ -9,6 +9,7 @@ use super::findings::{Findings, Place, Placed};
 use super::frontmatter::{self, Document};
 use super::intake::{self, Intake};
 use super::markdown::{self, Body, Table};
+use super::reference;
 use super::yaml::{Node, Value};
 use super::{Acceptance, BookKind, SkillStage};
 use crate::chance::{Chance, Draw};
@@ -78,7 +79,7 @@ pub(super) const ACCEPTANCE: [(&str, Acceptance); 3] = [
 
 /// Reads the manifest, to the end.
 pub(super) fn read<'a>(text: &'a str, findings: &mut Findings<'a>) -> Option<Manifest<'a>> {
-    let Document { mut fields, body_start } = frontmatter::read(MANIFEST, text, findings)?;
+    let Document { mut fields, body_start } = frontmatter::read(&reference::MANIFEST, MANIFEST, text, findings)?;
     let body = Body::of(MANIFEST, text, body_start);
     let top = fields.place();
 
@@ -190,7 +191,7 @@ fn workers<'a>(fields: &mut Fields<'a>, findings: &mut Findings<'a>) -> Option<V
 fn listed_worker<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<Listed<'a>> {
     let (id, path) = match node.value {
         Value::Map(_) => {
-            let mut entry = Fields::of("an entry of `workers`", node, findings)?;
+            let mut entry = Fields::of(&reference::WORKER, node, findings)?;
             let path = entry.text("path", findings);
             let id = entry.text("id", findings);
             if id.is_none() && path.is_none() {
@@ -222,7 +223,7 @@ fn hidden<'a>(fields: &mut Fields<'a>, findings: &mut Findings<'a>) -> (Vec<Patt
     let mut reveal = None;
     if let Some(node) = fields.take("hiddenFromUser") {
         if matches!(node.value, Value::Map(_)) {
-            if let Some(mut hidden) = Fields::of("`hiddenFromUser`", node, findings) {
+            if let Some(mut hidden) = Fields::of(&reference::HIDDEN, node, findings) {
                 patterns.extend(hidden.patterns("patterns", findings));
                 patterns.extend(hidden.patterns("tags", findings));
                 reveal = hidden.word("revealAt", &REVEAL, findings);
@@ -259,7 +260,7 @@ fn chance<'a>(fields: &mut Fields<'a>, tables: &[Tag], findings: &mut Findings<'
 
 fn one_chance<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<Placed<'a, Chance>> {
     const HINT: &str = "write `draw: 4d20`, `draw: percent` or `pick: [sun, rain, fog]`";
-    let mut fields = Fields::of("an entry of `chance`", node, findings)?;
+    let mut fields = Fields::of(&reference::CHANCE, node, findings)?;
     let top = fields.place();
     let has_tag = fields.has("tag");
     let tag = fields.tag("tag", findings);

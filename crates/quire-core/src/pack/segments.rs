@@ -2,6 +2,7 @@
 
 use super::fields::{self, Fields};
 use super::findings::{Findings, Placed};
+use super::reference;
 use super::yaml::{Node, Value};
 use super::{Keep, Policy, Segment, Tier};
 use crate::tag::Pattern;
@@ -38,7 +39,7 @@ pub(super) fn variants<'a>(entries: Vec<(Placed<'a, String>, Node<'a>)>, finding
     let mut variants = Vec::with_capacity(entries.len());
     for (name, node) in entries {
         let list = match node.value {
-            Value::Map(_) => Fields::of("a variant", node, findings).and_then(|mut fields| {
+            Value::Map(_) => Fields::of(&reference::VARIANT, node, findings).and_then(|mut fields| {
                 let list = fields.take("contextSegments");
                 if list.is_none() {
                     fields.missing("contextSegments", "list the variant's segments below it", findings);
@@ -55,7 +56,7 @@ pub(super) fn variants<'a>(entries: Vec<(Placed<'a, String>, Node<'a>)>, finding
 }
 
 fn segment<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<ReadSegment<'a>> {
-    let mut fields = Fields::of("a segment", node, findings)?;
+    let mut fields = Fields::of(&reference::SEGMENT, node, findings)?;
     let id = fields.required_text("id", "add `id: …`, a short name of its own", findings);
     let tier = fields.word("tier", &[("static", Tier::Static), ("dynamic", Tier::Dynamic)], findings);
     let tier = tier.map_or(Tier::Dynamic, |tier| tier.value);
@@ -64,7 +65,9 @@ fn segment<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Option<ReadSegmen
     if is_bare {
         fields.missing("tags", "add `tags: [pattern]`: what it shows, out of the skill's inputTags", findings);
     }
-    let label = fields.text("label", findings).map_or_else(|| id.value.clone(), |label| label.value);
+    // A prompt makes headings itself; packs of the first format wrote the marks into the label.
+    let label = fields.text("label", findings).map(|label| label.value.trim_start_matches('#').trim_start().to_owned());
+    let label = label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.value.clone());
     let policy = fields.take("policy").and_then(|node| policy(&node, findings)).unwrap_or(Policy::Latest);
     let keep = fields.word("keep", &[("always", Keep::Always), ("optional", Keep::Optional)], findings);
     let keep = keep.map_or(default_keep(tier), |keep| keep.value);

@@ -10,6 +10,7 @@ use super::fields::{self, Fields};
 use super::findings::{Findings, Place, Placed};
 use super::frontmatter::{self, Document};
 use super::manifest;
+use super::reference;
 use super::segments::{self, ReadSegment, Variant};
 use super::yaml::{Node, Value};
 use super::{Acceptance, Check, Isolation, Merge, Rule, Skill, SkillStage};
@@ -53,7 +54,7 @@ const FOREIGN: [&str; 3] = ["license", "compatibility", "allowed-tools"];
 
 /// Reads the skill in `workers/<folder>/`, to the end.
 pub(super) fn read<'a>(folder: &str, file: &'a str, text: &'a str, findings: &mut Findings<'a>) -> Option<ReadSkill<'a>> {
-    let Document { mut fields, body_start } = frontmatter::read(file, text, findings)?;
+    let Document { mut fields, body_start } = frontmatter::read(&reference::SKILL, file, text, findings)?;
     let is_agent_skill = !OWN.iter().any(|name| fields.has(name));
     let version = lift_metadata(&mut fields, findings);
     FOREIGN.into_iter().for_each(|name| drop(fields.take(name)));
@@ -254,7 +255,7 @@ fn check<'a>(node: Node<'a>, findings: &mut Findings<'a>) -> Vec<(Place<'a>, Che
         let word = fields::word("checks", &node, &WORDS, findings);
         return word.map(|word| (at, Check { tag: None, rule: word.value })).into_iter().collect();
     }
-    let Some(mut fields) = Fields::of("a check", node, findings) else { return Vec::new() };
+    let Some(mut fields) = Fields::of(&reference::CHECK, node, findings) else { return Vec::new() };
     let tag = fields.text("tag", findings).and_then(|tag| fields::parsed(Pattern::parse, tag, findings));
     if !RULES.iter().any(|rule| fields.has(rule)) {
         fields.missing("rule", "write one of `nonEmpty`, `maxChars`, `contains`, `jsonSchema`, `verdictLine`", findings);

@@ -5,6 +5,7 @@
 mod check;
 mod context;
 mod pack;
+mod pack_schema;
 mod question;
 mod reply;
 mod schema;
