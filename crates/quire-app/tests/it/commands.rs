@@ -120,6 +120,8 @@ fn a_play_as_a_person_reads_it() {
         [0]
         $ quire accept SESSION --artifact 2
         The agent wants polish to run: The text stands.
+          It reads text.confirmed
+          It writes final.draft
           quire approve SESSION
           quire reject SESSION --reason "…"
         [0]
