@@ -8,7 +8,9 @@ pub fn describe() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let memory = field("/proc/meminfo", "MemTotal").and_then(|size| size.split_whitespace().next()?.parse::<u64>().ok());
     let memory = memory.map(|kib| format!(", {} GiB", kib.div_ceil(1024 * 1024))).unwrap_or_default();
-    format!("{processor}, {cores} cores used{memory}, {}", std::env::consts::OS)
+    let load = fs::read_to_string("/proc/loadavg").ok().and_then(|load| load.split_whitespace().next().map(str::to_owned));
+    let load = load.map(|load| format!("; load before it began: {load}")).unwrap_or_default();
+    format!("{processor}, {cores} cores{memory}, {}{load}", std::env::consts::OS)
 }
 
 /// Returns how many bytes of memory this process holds; none where the system does not say.

@@ -30,7 +30,7 @@ pub const ASSEMBLY: u32 = 1;
 
 /// Counts tokens as some model would, or nearly.
 pub trait TokenCount {
-    /// Returns the number of tokens in `text`.
+    /// Returns the number of tokens in `text`; never more than it has bytes.
     fn count(&self, text: &str) -> u32;
 }
 

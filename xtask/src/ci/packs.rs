@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::shell::{cargo, command, root, run, target};
 
-/// Reads each pack to the end.
+/// Reads each pack to the end, and plays its scenarios.
 ///
 /// # Errors
-/// When a pack has an error.
+/// When a pack has an error, or a play goes otherwise than its files say.
 pub fn check() -> Result<()> {
     let quire = quire()?;
     let mut folders = vec![];
@@ -21,6 +21,7 @@ pub fn check() -> Result<()> {
     ensure!(!folders.is_empty(), "there is no pack in packs/: the checkout is not whole");
     for folder in folders {
         run(command(&quire).args(["pack", "check"]).arg(&folder))?;
+        run(command(&quire).args(["pack", "test"]).arg(&folder))?;
     }
     Ok(())
 }

@@ -265,19 +265,7 @@ impl Session {
         let mut messages = vec![Message::System { text: system.into() }];
         messages.extend(self.agent.opening.map(|opening| self.opening(opening)));
         messages.extend(self.agent.messages.iter().cloned());
-        let tokens = messages.iter().map(|message| count.count(message.text())).sum();
-        if tokens > budget_tokens {
-            return Err(ContextError::NoRoom {
-                skill: SkillId::new("main agent"),
-                needed_tokens: tokens,
-                budget_tokens,
-                sizes: messages
-                    .iter()
-                    .map(|message| format!("{}: {}", message.role(), count.count(message.text())))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            });
-        }
+        check_room(&messages, budget_tokens, count)?;
         Ok(Prompt { messages, tools: self.agent_tools(), prefix, fixed: vec![RULES.into()] })
     }
 
@@ -575,6 +563,22 @@ impl LogLine {
         let before_colon = self.text.split_once(':').map_or("other", |(kind, _)| kind);
         before_colon.split(' ').next().unwrap_or(before_colon)
     }
+}
+
+/// Counts only where it is close: a token is at least a byte long, and counting a long log takes longer than building it.
+fn check_room(messages: &[Message], budget_tokens: u32, count: &dyn TokenCount) -> Result<(), ContextError> {
+    let bytes: usize = messages.iter().map(|message| message.text().len()).sum();
+    if bytes <= budget_tokens as usize {
+        return Ok(());
+    }
+    let counted: Vec<u32> = messages.iter().map(|message| count.count(message.text())).collect();
+    let needed_tokens = counted.iter().sum();
+    if needed_tokens <= budget_tokens {
+        return Ok(());
+    }
+    let sizes: Vec<String> =
+        messages.iter().zip(counted).map(|(message, tokens)| format!("{}: {tokens}", message.role())).collect();
+    Err(ContextError::NoRoom { skill: SkillId::new("main agent"), needed_tokens, budget_tokens, sizes: sizes.join(", ") })
 }
 
 fn system_text(pack: &Pack) -> String {
