@@ -20,6 +20,7 @@ use crate::packs::Packs;
 mod act;
 mod demo;
 mod look;
+mod model;
 mod pack;
 mod progress;
 mod screen;
@@ -34,6 +35,7 @@ pub async fn run(options: Options) -> Result<ExitCode> {
     let is_json = options.json;
     match options.command {
         Command::Demo(demo) => demo::demo(&folder, demo).await,
+        Command::Model(model) => model::run(&folder, model.command, is_json).await,
         Command::Pack(pack) => pack::run(&folder, pack.command, is_json),
         command => {
             let desk = Desk::open(&folder, is_json).await?;
@@ -58,6 +60,8 @@ pub struct Desk {
     pub store: Arc<dyn Store>,
     /// Where packs are found.
     pub packs: Packs,
+    /// Where models are found.
+    pub models: Arc<KnownModels>,
     /// Whether one JSON object is wanted instead of words.
     pub is_json: bool,
 }
@@ -67,14 +71,15 @@ impl Desk {
     pub async fn open(folder: &Path, is_json: bool) -> Result<Self> {
         let folder: PathBuf = std::path::absolute(folder).context("the data folder has no path")?;
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder).await?);
+        let models = Arc::new(KnownModels::of(&folder));
         let ports = Ports {
             store: store.clone(),
-            models: Arc::new(KnownModels),
+            models: models.clone(),
             clock: Arc::new(SystemClock),
             chance: Arc::new(SystemChance),
             retry: RetryPolicy::default(),
         };
-        Ok(Self { fleet: Fleet::new(ports), store, packs: Packs::of(&folder), is_json })
+        Ok(Self { fleet: Fleet::new(ports), store, packs: Packs::of(&folder), models, is_json })
     }
 }
 

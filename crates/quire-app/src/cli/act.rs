@@ -16,18 +16,19 @@ use serde_json::Value;
 
 use super::progress::Progress;
 use super::{Desk, new_session_id, screen};
-use crate::models::{self, KnownModels};
 use crate::options::{Answer, Command, Edit, EditCell, New, Reject, ReleaseCell, Say, SetBudget, UpgradePack};
 use crate::report::{self, Unknown, Usage};
 use crate::wire;
 
 /// Starts a session.
 pub async fn new(desk: &Desk, new: New) -> Result<ExitCode> {
-    let profile = new.model.as_deref().unwrap_or(models::ENVIRONMENT);
-    let profile = models::check_profile(profile).map_err(|failure| Usage(failure.message))?;
+    let profile = match &new.model {
+        Some(named) => desk.models.check(named).map_err(|failure| Unknown(failure.message))?,
+        None => desk.models.chosen(),
+    };
     let pack = new.pack.as_deref().map(|pack| readable(desk, pack)).transpose()?;
     if let Some(pack) = &pack {
-        check_bindings(pack)?;
+        check_bindings(desk, pack)?;
     }
     let offer = if pack.is_some() { vec![] } else { desk.packs.offer() };
     let start =
@@ -39,8 +40,11 @@ pub async fn new(desk: &Desk, new: New) -> Result<ExitCode> {
         println!("Session {id}");
     }
     screen::tell(desk, &opened);
-    if let Err(failure) = KnownModels.provider(opened.session.profile()) {
-        eprintln!("quire: the session can begin, and before its first model works: {}", failure.message);
+    let bound = opened.session.pack().map(|pack| pack.profiles()).unwrap_or_default();
+    for profile in std::iter::once(opened.session.profile()).chain(bound) {
+        if let Err(failure) = desk.models.provider(profile) {
+            eprintln!("quire: the session can begin, and before its first model works: {}", failure.message);
+        }
     }
     Ok(ExitCode::from(report::FINE))
 }
@@ -53,10 +57,11 @@ fn readable(desk: &Desk, name_or_folder: &str) -> Result<quire_core::pack::PackF
 }
 
 /// A pack whose bindings name profiles that are not there does not start: it would fail in the middle.
-fn check_bindings(files: &quire_core::pack::PackFiles) -> Result<()> {
+fn check_bindings(desk: &Desk, files: &quire_core::pack::PackFiles) -> Result<()> {
     let (pack, _) = quire_core::pack::read(files);
     for profile in pack.iter().flat_map(|pack| pack.profiles()) {
-        models::check_profile(profile)
+        desk.models
+            .check(profile)
             .map_err(|failure| Unknown(format!("the pack binds the profile `{profile}`: {}", failure.message)))?;
     }
     Ok(())
@@ -128,7 +133,9 @@ fn session_of(command: &Command) -> &str {
         | Command::Journal(on)
         | Command::Watch(on) => &on.session,
         Command::Context(context) => &context.session,
-        Command::Demo(_) | Command::New(_) | Command::List | Command::Pack(_) => unreachable!("these act on no session"),
+        Command::Demo(_) | Command::New(_) | Command::List | Command::Model(_) | Command::Pack(_) => {
+            unreachable!("these act on no session")
+        }
     }
 }
 
@@ -160,7 +167,7 @@ fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Ac
         }
         Command::Select(select) => {
             let pack = readable(desk, &select.pack)?;
-            check_bindings(&pack)?;
+            check_bindings(desk, &pack)?;
             Action::SelectPack { pack }
         }
         Command::SetBudget(set) => Action::SetBudget { budget: budget(set, opened.session.budget())? },
@@ -168,7 +175,7 @@ fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Ac
             let own = opened.session.pack().map(|pack| pack.name.clone());
             let name = upgrade.pack.or(own).ok_or_else(|| Usage("the session has no pack yet; name one".to_owned()))?;
             let pack = readable(desk, &name)?;
-            check_bindings(&pack)?;
+            check_bindings(desk, &pack)?;
             Action::UpgradePack { pack }
         }
         Command::Reveal(_) => Action::Reveal,
@@ -183,6 +190,7 @@ fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Ac
         | Command::Context(_)
         | Command::List
         | Command::Watch(_)
+        | Command::Model(_)
         | Command::Pack(_) => unreachable!("these are no actions"),
     }))
 }
@@ -290,7 +298,8 @@ fn whole(text: &str) -> Option<u64> {
     text.replace(['_', ','], "").parse().ok()
 }
 
-fn micros(text: &str) -> Option<u64> {
+/// Reads an amount of money, in millionths.
+pub fn micros(text: &str) -> Option<u64> {
     let amount: f64 = text.parse().ok()?;
     (amount >= 0.0 && amount.is_finite()).then(|| (amount * 1e6).round() as u64)
 }
