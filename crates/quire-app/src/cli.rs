@@ -22,6 +22,7 @@ mod demo;
 mod look;
 mod model;
 mod pack;
+mod prefix;
 mod progress;
 mod screen;
 mod watch;

@@ -2,13 +2,12 @@
 
 use quire_core::event::Event;
 use quire_core::journal::Record;
-use quire_core::message::Usage;
 use quire_core::question::Card;
 use quire_core::session::{Phase, Session, Waiting};
 use quire_runtime::driver::Opened;
 
 use super::Desk;
-use crate::wire;
+use crate::{spending, wire};
 
 /// Prints a session: one JSON object, or what it waits for and what can be typed.
 pub fn tell(desk: &Desk, opened: &Opened) {
@@ -32,13 +31,7 @@ pub fn head(opened: &Opened) {
             println!("  {tag}: {state}, item {}, {} characters{hidden}", item.number, item.content.chars().count());
         }
     }
-    let Usage { input_tokens, cached_tokens, output_tokens, money_micros } = session.spent().usage;
-    let share = (100 * cached_tokens).checked_div(input_tokens).unwrap_or_default();
-    let money = money_micros as f64 / 1e6;
-    println!(
-        "Spent: {} rounds, {input_tokens} tokens in ({share}% cached), {output_tokens} out, {money:.4} money",
-        session.spent().rounds
-    );
+    println!("Spent: {} rounds, {}", session.spent().rounds, spending::words(session.spent().usage));
 }
 
 /// Says what a session waits for, and what can be typed now.
@@ -173,7 +166,7 @@ pub fn record(record: &Record) -> String {
         Event::ModelReplied { call, reply } => {
             let calls: Vec<&str> = reply.calls.iter().map(|call| call.name.as_str()).collect();
             let said = if calls.is_empty() { "text".to_owned() } else { calls.join(", ") };
-            format!("reply to call {call}: {said}, {} tokens in, {} out", reply.usage.input_tokens, reply.usage.output_tokens)
+            format!("reply to call {call}: {said}, {}", spending::words(reply.usage))
         }
         Event::ModelFailed { call, failure, .. } => format!("call {call} failed: {}", failure.message),
         Event::ModelIgnored { call, cause, .. } => format!("call {call} is over: {cause}"),

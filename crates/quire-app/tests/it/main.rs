@@ -10,5 +10,7 @@ mod long;
 mod models;
 mod old_pack;
 mod pack;
+mod profiles;
+mod spending;
 mod story;
 mod together;
