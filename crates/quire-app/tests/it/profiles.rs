@@ -173,12 +173,31 @@ fn what_cannot_be_a_profile_is_told_and_changes_nothing() {
         told.push_str(&format!("{} [{code}]\n    {first}\n", arguments.join(" ")));
     }
     expect![[r#"
+        model add mine [2]
+            error: the following required arguments were not provided:
+        model add mine --preset nobody --model m [2]
+            error: invalid value 'nobody' for '--preset <PRESET>'
+        model add other --preset ollama [2]
+            quire: name the model as its server does: `--model NAME`; `quire model find` lists local ones
+        model add mine --preset ollama --model m [3]
+            quire: there is a model profile `mine` already; remove it first, or choose another name
+        model add demo --preset ollama --model m [3]
+            quire: `demo` is always there; choose another name
+        model add a b --preset ollama --model m [2]
+            quire: `a b` cannot be the name of a model profile; use letters, digits, `-`, `_` and `.`, at most 64 of them
+        model add other --url not an address --model m [1]
+            quire: the model profile `other` cannot be used: the base URL `not an address` has no scheme; write `http://not an address` for a server nearby, `https://not an address` for any other
+        model add other --preset openai --model m --key-stdin [2]
+            quire: there is no key on stdin; pipe it in, or name a variable with --key-env
+        model test nobody [3]
+            quire: there is no model profile `nobody`; there are: mine; `quire model add` makes one
     "#]]
     .assert_eq(&told);
     let left = desk.quire(&["model", "list", "--json"]).expect(0).json();
     assert_eq!(left["profiles"].as_array().map(Vec::len), Some(1));
     let changed = desk.quire(&["model", "set", "mine", "--reply", "500", "--param", "temperature=0", "--json"]).expect(0).json();
     assert_eq!(changed["profile"]["parameters"], json!({"temperature": 0}));
-    let warned = desk.quire(&["model", "add", "cloud", "--preset", "openai", "--model", "m", "--key-env", "QUIRE_NO_SUCH"]).expect(0);
+    let warned =
+        desk.quire(&["model", "add", "cloud", "--preset", "openai", "--model", "m", "--key-env", "QUIRE_NO_SUCH"]).expect(0);
     assert!(warned.out.contains("the variable QUIRE_NO_SUCH is not set"), "{warned:?}");
 }

@@ -95,15 +95,19 @@ async fn a_stop_from_another_process_reaches_the_provider_at_once() {
         let session = desk.start();
         let saying = desk.spawn(&["say", &session, "A lamp.", "--json"]);
         until("the model is asked", || (server.requests().len() == round).then_some(()));
-        let (hung_up, stopped) = tokio::join!(hung_up(&server, round), tokio::task::spawn_blocking({
-            let mut stop = desk.command(&["stop", &session, "--json"]);
-            move || ran(stop.output().expect("the program starts"))
-        }));
-        let view = stopped.expect("it ends").expect(0).json();
-        assert_eq!(view["waiting"]["cause"], "stopped");
+        let (hung_up, stopped) = tokio::join!(
+            hung_up(&server, round),
+            tokio::task::spawn_blocking({
+                let mut stop = desk.command(&["stop", &session, "--json"]);
+                move || ran(stop.output().expect("the program starts"))
+            })
+        );
+        assert_eq!(stopped.expect("it ends").expect(0).json()["waiting"]["cause"], "stopped");
+        ran(saying.wait_with_output().expect("it ends")).expect(0);
+        // The one who drives has written all of it by now.
+        let view = desk.show(&session);
         assert_eq!(view["incomplete"][0]["text"], "It was a dark and 🌧 ");
         assert_eq!(view["incomplete"][0]["cause"], "stopped by you");
-        ran(saying.wait_with_output().expect("it ends")).expect(0);
         let stop = desk.journal(&session).into_iter().find(|record| record["action"] == "stop").expect("a stop");
         let heard = Duration::from_millis(stop["time"].as_u64().expect("a time"));
         times.push(hung_up.saturating_sub(heard));
