@@ -6,6 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use quire_adapters::providers::profile::PRESETS;
 
+use crate::words::Lang;
+
 /// Writing with many agents, governed by you.
 #[derive(Debug, Parser)]
 #[command(name = "quire", version, max_term_width = 100)]
@@ -16,6 +18,9 @@ pub struct Options {
     /// The folder where everything lies.
     #[arg(long, global = true, value_name = "FOLDER", env = "QUIRE_DATA")]
     pub data: Option<PathBuf>,
+    /// The language to speak; else the locale's.
+    #[arg(long, global = true, value_name = "LANG")]
+    pub lang: Option<Lang>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -26,6 +31,8 @@ pub struct Options {
 pub enum Command {
     /// Play the built-in demo: a short story, without a key and without a network.
     Demo(Demo),
+    /// Talk with a session: a new one with a pack, or one that is there.
+    Chat(Chat),
     /// Start a session with a pack.
     New(New),
     /// Say something to a session.
@@ -125,6 +132,22 @@ pub struct Demo {
     /// Let the demo play itself to the end.
     #[arg(long)]
     pub auto: bool,
+}
+
+/// `quire chat`.
+#[derive(Debug, Args)]
+pub struct Chat {
+    /// A session to go on with, or a pack (its name, or its folder) for a new one.
+    pub pack_or_session: String,
+    /// A title, for a new session.
+    #[arg(long)]
+    pub title: Option<String>,
+    /// A model profile, or `scripted:FILE`, for a new session.
+    #[arg(long, value_name = "PROFILE")]
+    pub model: Option<String>,
+    /// The agent's rounds between two of your actions, for a new session.
+    #[arg(long, value_name = "ROUNDS")]
+    pub burst: Option<u32>,
 }
 
 /// `quire new`.

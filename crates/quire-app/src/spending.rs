@@ -8,6 +8,8 @@ use quire_core::journal::Record;
 use quire_core::message::Usage;
 use serde::Serialize;
 
+use crate::words::Lang;
+
 /// One call that was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallCost {
@@ -49,8 +51,8 @@ pub fn calls(records: &[Record]) -> Vec<CallCost> {
 }
 
 /// Puts tokens and money into words, with the share of the prompt that came from the provider's cache.
-pub fn words(usage: Usage) -> String {
+pub fn words(lang: Lang, usage: Usage) -> String {
     let Usage { input_tokens, cached_tokens, output_tokens, money_micros } = usage;
     let share = (100 * cached_tokens).checked_div(input_tokens).unwrap_or_default();
-    format!("{input_tokens} tokens in ({share}% cached), {output_tokens} out, {:.4} money", money_micros as f64 / 1e6)
+    lang.usage(input_tokens, share, output_tokens, format!("{:.4}", money_micros as f64 / 1e6))
 }

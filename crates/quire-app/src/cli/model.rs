@@ -19,28 +19,27 @@ use super::act::micros;
 use crate::models::{self, DEFAULT, DEMO, ENVIRONMENT};
 use crate::options::{ModelAdd, ModelCommand, ModelKind, ModelSet, ModelSettings, ModelToolMode};
 use crate::report::{self, Unknown, Usage};
+use crate::words::Lang;
 
 /// Runs one command on models.
-pub async fn run(folder: &Path, command: ModelCommand, is_json: bool) -> Result<ExitCode> {
+pub async fn run(folder: &Path, lang: Lang, command: ModelCommand, is_json: bool) -> Result<ExitCode> {
     let profiles = Profiles::of(folder);
     match command {
-        ModelCommand::Add(add) => added(&profiles, add, is_json),
-        ModelCommand::Set(set) => changed(&profiles, set, is_json),
-        ModelCommand::List => list(&profiles, is_json),
-        ModelCommand::Test(on) => test(&profiles, &on.name, is_json).await,
-        ModelCommand::Remove(on) => removed(&profiles, &on.name, is_json),
-        ModelCommand::Find => find(is_json).await,
+        ModelCommand::Add(add) => added(&profiles, lang, add, is_json),
+        ModelCommand::Set(set) => changed(&profiles, lang, set, is_json),
+        ModelCommand::List => list(&profiles, lang, is_json),
+        ModelCommand::Test(on) => test(&profiles, lang, &on.name, is_json).await,
+        ModelCommand::Remove(on) => removed(&profiles, lang, &on.name, is_json),
+        ModelCommand::Find => find(lang, is_json).await,
     }
 }
 
-fn added(profiles: &Profiles, add: ModelAdd, is_json: bool) -> Result<ExitCode> {
+fn added(profiles: &Profiles, lang: Lang, add: ModelAdd, is_json: bool) -> Result<ExitCode> {
     if [ENVIRONMENT, DEMO].contains(&add.name.as_str()) {
-        return Err(Unknown(format!("`{}` is always there; choose another name", add.name)).into());
+        return Err(Unknown(lang.model_reserved(add.name)).into());
     }
     let Some(model) = add.settings.model.clone() else {
-        return Err(
-            Usage("name the model as its server does: `--model NAME`; `quire model find` lists local ones".to_owned()).into()
-        );
+        return Err(Usage(lang.model_unnamed()).into());
     };
     let mut profile = match add.preset.as_deref() {
         Some(name) => {
@@ -61,33 +60,33 @@ fn added(profiles: &Profiles, add: ModelAdd, is_json: bool) -> Result<ExitCode> 
     let mut key = None;
     if add.key_stdin {
         profile.key = if add.keyring { KeySource::Keyring } else { KeySource::File };
-        key = Some(read_key()?);
+        key = Some(read_key(lang)?);
     }
-    settle(&mut profile, add.settings)?;
+    settle(lang, &mut profile, add.settings)?;
     // An address that cannot be one is told now, and not by the first session. Where its key is to come from a variable,
     // that may be set later.
     profile.provider(key.clone()).map_err(refused)?;
     profiles.add(profile.clone(), key).map_err(refused)?;
-    tell(profiles, &profile, is_json)?;
+    tell(profiles, lang, &profile, is_json);
     if !is_json {
-        println!("  quire model test {}   finds out what it can do", profile.name);
+        println!("{}", lang.model_next_test(&profile.name));
     }
     Ok(ExitCode::from(report::FINE))
 }
 
-fn changed(profiles: &Profiles, set: ModelSet, is_json: bool) -> Result<ExitCode> {
+fn changed(profiles: &Profiles, lang: Lang, set: ModelSet, is_json: bool) -> Result<ExitCode> {
     let mut profile = profiles.get(&set.name).map_err(refused)?;
-    settle(&mut profile, set.settings)?;
+    settle(lang, &mut profile, set.settings)?;
     profile.provider(None).map_err(refused)?;
     profiles.replace(profile.clone()).map_err(refused)?;
-    tell(profiles, &profile, is_json)?;
+    tell(profiles, lang, &profile, is_json);
     Ok(ExitCode::from(report::FINE))
 }
 
 /// Takes over what was given; what was not stays.
-fn settle(profile: &mut Profile, settings: ModelSettings) -> Result<()> {
+fn settle(lang: Lang, profile: &mut Profile, settings: ModelSettings) -> Result<()> {
     let amount = |text: &Option<String>| {
-        let read = |text: &String| micros(text).ok_or_else(|| Usage(format!("`{text}` is no price; write it like 2.50")));
+        let read = |text: &String| micros(text).ok_or_else(|| Usage(lang.model_bad_price(text)));
         text.as_ref().map(read).transpose()
     };
     let prices = [amount(&settings.price_in)?, amount(&settings.price_cached)?, amount(&settings.price_out)?];
@@ -102,7 +101,7 @@ fn settle(profile: &mut Profile, settings: ModelSettings) -> Result<()> {
     }
     for parameter in settings.parameters {
         let Some((name, value)) = parameter.split_once('=') else {
-            return Err(Usage(format!("`--param {parameter}`: write NAME=VALUE")).into());
+            return Err(Usage(lang.model_bad_parameter(parameter)).into());
         };
         if value.is_empty() {
             profile.parameters.remove(name);
@@ -121,49 +120,47 @@ fn settle(profile: &mut Profile, settings: ModelSettings) -> Result<()> {
     Ok(())
 }
 
-fn read_key() -> Result<SecretString> {
+fn read_key(lang: Lang) -> Result<SecretString> {
     if std::io::stdin().is_terminal() {
-        eprintln!("Type or paste the key, and end the line.");
+        eprintln!("{}", lang.model_type_key());
     }
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("the key on stdin cannot be read")?;
     match line.trim() {
-        "" => Err(Usage("there is no key on stdin; pipe it in, or name a variable with --key-env".to_owned()).into()),
+        "" => Err(Usage(lang.model_no_key()).into()),
         key => Ok(key.into()),
     }
 }
 
-fn list(profiles: &Profiles, is_json: bool) -> Result<ExitCode> {
+fn list(profiles: &Profiles, lang: Lang, is_json: bool) -> Result<ExitCode> {
     let listed = profiles.list()?;
     if is_json {
         println!("{}", json!({ "profiles": listed.iter().map(|profile| view(profiles, profile)).collect::<Vec<_>>() }));
         return Ok(ExitCode::from(report::FINE));
     }
     if listed.is_empty() {
-        println!(
-            "There is no model yet.\n  quire model find   looks for servers on this machine\n  quire model add    adds a model"
-        );
+        println!("{}", lang.models_none());
     }
     for profile in listed {
-        print!("{}", shown(profiles, &profile));
+        print!("{}", shown(profiles, lang, &profile));
     }
     if let Ok((environment, _)) = models::from_environment() {
-        println!("{ENVIRONMENT}: {} at {}, by the environment's variables", environment.model, environment.shown_url());
+        println!("{}", lang.model_environment(ENVIRONMENT, &environment.model, environment.shown_url()));
     }
     Ok(ExitCode::from(report::FINE))
 }
 
-fn removed(profiles: &Profiles, name: &str, is_json: bool) -> Result<ExitCode> {
+fn removed(profiles: &Profiles, lang: Lang, name: &str, is_json: bool) -> Result<ExitCode> {
     let profile = profiles.remove(name).map_err(refused)?;
     if is_json {
         println!("{}", json!({ "removed": profile.name }));
     } else {
-        println!("Removed {name}. Sessions that are bound to it wait until there is one of that name again.");
+        println!("{}", lang.model_removed(name));
     }
     Ok(ExitCode::from(report::FINE))
 }
 
-async fn test(profiles: &Profiles, name: &str, is_json: bool) -> Result<ExitCode> {
+async fn test(profiles: &Profiles, lang: Lang, name: &str, is_json: bool) -> Result<ExitCode> {
     let is_stored = name != ENVIRONMENT;
     let (profile, key) = if is_stored {
         let profile = profiles.get(name).map_err(refused)?;
@@ -172,7 +169,7 @@ async fn test(profiles: &Profiles, name: &str, is_json: bool) -> Result<ExitCode
     } else {
         models::from_environment().map_err(|failure| Unknown(failure.message))?
     };
-    eprintln!("Asking {} at {}, some fifteen times.", profile.model, profile.shown_url());
+    eprintln!("{}", lang.model_asking(&profile.model, profile.shown_url()));
     let found = probe::probe(&profile, key).await?;
     let answers = found.verdict(Ability::Chat) == Verdict::Yes;
     if is_stored {
@@ -184,51 +181,52 @@ async fn test(profiles: &Profiles, name: &str, is_json: bool) -> Result<ExitCode
     if is_json {
         println!("{}", json!({ "profile": name, "stored": is_stored, "report": found }));
     } else {
-        print!("{}", table(&found));
-        let kept = if is_stored { format!("Kept in {name}") } else { "Not kept: the environment is no profile".to_owned() };
-        match answers {
-            true => println!("{kept}: it is told to act by `{}`.", found.tool_mode.as_str()),
-            false => println!("It does not answer, so nothing else was asked."),
+        print!("{}", table(lang, &found));
+        let mode = found.tool_mode.as_str();
+        match (answers, is_stored) {
+            (true, true) => println!("{}", lang.model_kept(name, mode)),
+            (true, false) => println!("{}", lang.model_not_kept(mode)),
+            (false, _) => println!("{}", lang.model_silent()),
         }
     }
     Ok(ExitCode::from(if answers { report::FINE } else { report::FAILED }))
 }
 
 /// Shows what was found, an ability a line, with the provider's own words.
-fn table(found: &ProbeReport) -> String {
+fn table(lang: Lang, found: &ProbeReport) -> String {
     let one_line = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut text = String::new();
     for finding in &found.findings {
         let verdict = match finding.verdict {
-            Verdict::Yes => "yes",
-            Verdict::No => "no",
-            Verdict::Unclear => "unclear",
+            Verdict::Yes => lang.verdict_yes(),
+            Verdict::No => lang.verdict_no(),
+            Verdict::Unclear => lang.verdict_unclear(),
         };
-        text.push_str(&format!("  {:<15} {verdict:<8} {}\n", ability(finding.ability), one_line(&finding.words)));
+        text.push_str(&format!("  {:<15} {verdict:<8} {}\n", ability(lang, finding.ability), one_line(&finding.words)));
     }
     for (parameter, words) in &found.refused {
-        text.push_str(&format!("  refuses `{parameter}`: {}\n", one_line(words)));
+        text.push_str(&(lang.model_refuses(parameter, one_line(words)) + "\n"));
     }
     text
 }
 
-fn ability(ability: Ability) -> &'static str {
+fn ability(lang: Lang, ability: Ability) -> String {
     match ability {
-        Ability::Chat => "chat",
-        Ability::Streaming => "streaming",
-        Ability::NativeTools => "native tools",
-        Ability::ForcedTool => "forced tool",
-        Ability::ParallelCalls => "parallel calls",
-        Ability::JsonSchema => "JSON schema",
-        Ability::JsonObject => "JSON object",
-        Ability::Reasoning => "reasoning",
-        Ability::Usage => "token counts",
-        Ability::CachedTokens => "cached tokens",
-        Ability::ContextSize => "context size",
+        Ability::Chat => lang.ability_chat(),
+        Ability::Streaming => lang.ability_streaming(),
+        Ability::NativeTools => lang.ability_native_tools(),
+        Ability::ForcedTool => lang.ability_forced_tool(),
+        Ability::ParallelCalls => lang.ability_parallel_calls(),
+        Ability::JsonSchema => lang.ability_json_schema(),
+        Ability::JsonObject => lang.ability_json_object(),
+        Ability::Reasoning => lang.ability_reasoning(),
+        Ability::Usage => lang.ability_usage(),
+        Ability::CachedTokens => lang.ability_cached_tokens(),
+        Ability::ContextSize => lang.ability_context_size(),
     }
 }
 
-async fn find(is_json: bool) -> Result<ExitCode> {
+async fn find(lang: Lang, is_json: bool) -> Result<ExitCode> {
     let servers = profile::find_local().await;
     if is_json {
         let servers: Vec<Value> = (servers.iter())
@@ -238,7 +236,7 @@ async fn find(is_json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::from(report::FINE));
     }
     if servers.is_empty() {
-        println!("No model server answers at the usual ports of this machine; name one with `quire model add --url`.");
+        println!("{}", lang.servers_none());
     }
     for server in servers {
         println!("{} ({}):", server.base_url, server.preset.name);
@@ -249,13 +247,12 @@ async fn find(is_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::from(report::FINE))
 }
 
-fn tell(profiles: &Profiles, profile: &Profile, is_json: bool) -> Result<()> {
+fn tell(profiles: &Profiles, lang: Lang, profile: &Profile, is_json: bool) {
     if is_json {
         println!("{}", json!({ "profile": view(profiles, profile) }));
     } else {
-        print!("{}", shown(profiles, profile));
+        print!("{}", shown(profiles, lang, profile));
     }
-    Ok(())
 }
 
 /// Shows a profile as JSON: all of it, but for what in its address may be a secret.
@@ -267,31 +264,26 @@ fn view(profiles: &Profiles, profile: &Profile) -> Value {
 }
 
 /// Shows a profile in a few lines.
-fn shown(profiles: &Profiles, profile: &Profile) -> String {
-    let default = if profile.name == DEFAULT { " (used where nothing else is said)" } else { "" };
-    let mut text = format!("{}: {} at {}{default}\n", profile.name, profile.model, profile.shown_url());
-    let probed = if profile.probed.is_some() { "tested" } else { "not tested yet" };
-    text.push_str(&format!("  context {} tokens, acts by `{}`, {probed}\n", profile.context_tokens, profile.tool_mode.as_str()));
+fn shown(profiles: &Profiles, lang: Lang, profile: &Profile) -> String {
+    let default = if profile.name == DEFAULT { lang.model_default() } else { String::new() };
+    let tested = if profile.probed.is_some() { lang.model_tested() } else { lang.model_untested() };
     let place = match &profile.key {
-        KeySource::None => "no key".to_owned(),
-        KeySource::Env { var } => format!("its key is in the variable {var}"),
-        KeySource::File => "its key is in a file that only you may read".to_owned(),
-        KeySource::Keyring => "its key is in the system's keyring".to_owned(),
+        KeySource::None => lang.key_none(),
+        KeySource::Env { var } => lang.key_variable(var),
+        KeySource::File => lang.key_file(),
+        KeySource::Keyring => lang.key_keyring(),
     };
-    match profiles.key(profile) {
-        Ok(_) => text.push_str(&format!("  {place}\n")),
-        Err(error) => text.push_str(&format!("  {error}\n")),
-    }
+    let key = profiles.key(profile).map_or_else(|error| error.to_string(), |_| place);
+    let mut lines = vec![
+        lang.model_line(&profile.name, &profile.model, profile.shown_url(), default),
+        lang.model_context(profile.context_tokens, profile.tool_mode.as_str(), tested),
+        format!("  {key}"),
+    ];
     if let Some(price) = profile.price {
         let amount = |micros: u64| micros as f64 / 1e6;
-        text.push_str(&format!(
-            "  a million tokens cost {} in, {} cached, {} out\n",
-            amount(price.input_micros),
-            amount(price.cached_micros),
-            amount(price.output_micros)
-        ));
+        lines.push(lang.model_price(amount(price.input_micros), amount(price.cached_micros), amount(price.output_micros)));
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 fn kind(kind: ModelKind) -> Kind {

@@ -120,6 +120,8 @@ fn a_play_as_a_person_reads_it() {
         [0]
         $ quire accept SESSION --artifact 2
         The agent wants polish to run: The text stands.
+          It reads text.confirmed
+          It writes final.draft
           quire approve SESSION
           quire reject SESSION --reason "…"
         [0]
@@ -284,9 +286,9 @@ fn what_is_not_there_and_what_is_not_understood() {
         (3, &["context", "nope"]),
         (3, &["new", "no-such-pack", "--model", "demo"]),
         (3, &["new", broken, "--model", "demo"]),
-        (2, &["new", "short-story", "--model", "gpt"]),
-        (2, &["new", "short-story", "--model", "scripted:/no/such/file"]),
-        (2, &["new", "short-story", "--model", &bad]),
+        (3, &["new", "short-story", "--model", "gpt"]),
+        (3, &["new", "short-story", "--model", "scripted:/no/such/file"]),
+        (3, &["new", "short-story", "--model", &bad]),
         (2, &["new", "short-story", "--burst", "0"]),
         (2, &["frobnicate"]),
         (2, &[]),
@@ -329,11 +331,11 @@ fn what_is_not_there_and_what_is_not_understood() {
         new PLACE/broken --model demo [3]
             quire: the pack cannot be used:
             orchestrator.md:4:11: error: there is no `workers/a/SKILL.md`
-        new short-story --model gpt [2]
-            quire: there is no model profile `gpt`; leave `--model` out to use QUIRE_MODEL_URL, or give `scripted:FILE`
-        new short-story --model scripted:/no/such/file [2]
+        new short-story --model gpt [3]
+            quire: there is no model profile `gpt`; there are: none; `quire model add` makes one
+        new short-story --model scripted:/no/such/file [3]
             quire: the scenario /no/such/file cannot be read: No such file or directory (os error 2); name a file of UTF-8 text
-        new short-story --model scripted:PLACE/bad.scenario [2]
+        new short-story --model scripted:PLACE/bad.scenario [3]
             quire: the scenario has faults:
             PLACE/bad.scenario:2:7: error: `frob` is no word for this
         new short-story --burst 0 [2]

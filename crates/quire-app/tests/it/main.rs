@@ -1,5 +1,6 @@
 //! The program as its users start it: what it prints, what it exits with, and what is left when it is killed.
 
+mod chat;
 mod commands;
 mod damage;
 mod desk;

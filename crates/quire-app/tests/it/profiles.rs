@@ -124,6 +124,19 @@ async fn a_test_tells_the_providers_own_words_and_keeps_what_it_learnt() {
     add(&desk, "small", &server, &[]);
     let tested = desk.quire(&["model", "test", "small"]).expect(0);
     expect![[r#"
+          chat            yes      “one two three four five six seven eight nine ten”
+          streaming       yes      “one two three four five six seven eight nine ten”
+          native tools    no       lamp-1 has no hands
+          forced tool     unclear  not asked
+          parallel calls  unclear  not asked
+          JSON schema     yes      “{"kf7": "q9"}”
+          JSON object     yes      “{"kf7": "q9"}”
+          reasoning       no       none was shown
+          token counts    yes      10 in, 49 out
+          cached tokens   no       0 of 10 the second time
+          context size    yes      4096 tokens, says its list of models
+          refuses `tools`: lamp-1 has no hands
+        Kept in small: it is told to act by `json_schema`.
     "#]]
     .assert_eq(&without_port(&tested.out, &server));
     let profile = &desk.quire(&["model", "list", "--json"]).expect(0).json()["profiles"][0];
