@@ -82,14 +82,14 @@ fn the_first_segment_that_broke_the_prefix_is_named() {
 
 /// A stop from another process breaks the request off, and what had come is kept.
 ///
-/// The time from the stop's record to the provider's end of the line is the machine's as well as ours: of five stops, one
-/// has to be within 100 ms.
+/// The time from the stop's record to the provider's end of the line is the machine's as well as ours, and a stop may come
+/// before the first piece: of ten stops, one has to keep its piece and be within 100 ms.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_from_another_process_reaches_the_provider_at_once() {
     let server = FakeModel::start().await;
     let desk = Desk::new().with_server(server.url());
     let mut times = vec![];
-    for round in 1..=5 {
+    for round in 1..=10 {
         let piece = r#"{"choices":[{"index":0,"delta":{"content":"It was a dark and 🌧 "}}]}"#;
         server.reply(FakeReply::chunks([format!("data: {piece}\n\n")]).then_hang());
         let session = desk.start();
@@ -106,6 +106,9 @@ async fn a_stop_from_another_process_reaches_the_provider_at_once() {
         ran(saying.wait_with_output().expect("it ends")).expect(0);
         // The one who drives has written all of it by now.
         let view = desk.show(&session);
+        if view["incomplete"] == json!([]) {
+            continue;
+        }
         assert_eq!(view["incomplete"][0]["text"], "It was a dark and 🌧 ");
         assert_eq!(view["incomplete"][0]["cause"], "stopped by you");
         let stop = desk.journal(&session).into_iter().find(|record| record["action"] == "stop").expect("a stop");
