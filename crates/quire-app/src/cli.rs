@@ -22,8 +22,10 @@ mod act;
 mod chat;
 mod demo;
 mod look;
+mod model;
 mod pack;
 mod paint;
+mod prefix;
 mod progress;
 mod screen;
 mod watch;
@@ -37,6 +39,7 @@ pub async fn run(options: Options, lang: Lang) -> Result<ExitCode> {
     let is_json = options.json;
     match options.command {
         Command::Demo(demo) => demo::demo(&folder, lang, demo).await,
+        Command::Model(model) => model::run(&folder, lang, model.command, is_json).await,
         Command::Pack(pack) => pack::run(&folder, lang, pack.command, is_json),
         command => {
             let desk = Desk::open(&folder, lang, is_json).await?;
@@ -62,6 +65,8 @@ pub struct Desk {
     pub store: Arc<dyn Store>,
     /// Where packs are found.
     pub packs: Packs,
+    /// Where models are found.
+    pub models: Arc<KnownModels>,
     /// The data folder.
     pub folder: PathBuf,
     /// The language in which a person is spoken to.
@@ -75,14 +80,16 @@ impl Desk {
     pub async fn open(folder: &Path, lang: Lang, is_json: bool) -> Result<Self> {
         let folder: PathBuf = std::path::absolute(folder).context("the data folder has no path")?;
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder).await?);
+        let models = Arc::new(KnownModels::of(&folder));
         let ports = Ports {
             store: store.clone(),
-            models: Arc::new(KnownModels),
+            models: models.clone(),
             clock: Arc::new(SystemClock),
             chance: Arc::new(SystemChance),
             retry: RetryPolicy::default(),
         };
-        Ok(Self { fleet: Fleet::new(ports), store, packs: Packs::of(&folder), folder, lang, is_json })
+        let packs = Packs::of(&folder);
+        Ok(Self { fleet: Fleet::new(ports), store, packs, models, folder, lang, is_json })
     }
 }
 

@@ -12,6 +12,7 @@ mod models;
 mod options;
 mod packs;
 mod report;
+mod spending;
 mod wire;
 mod words;
 

@@ -2,6 +2,7 @@
 //!
 //! What the pack hides from the user is masked here by tag, in every view.
 
+use quire_adapters::providers::shown_reasoning;
 use quire_core::artifact::Artifact;
 use quire_core::blackboard::{Item, Source};
 use quire_core::event::Event;
@@ -191,6 +192,12 @@ impl Masked {
     /// Shows a record, one line of the journal.
     pub fn record(&self, record: &Record) -> Value {
         let mut event = json!(record.event);
+        if let Event::ModelReplied { reply, .. } = &record.event
+            && !reply.reasoning.is_empty()
+        {
+            // Not what a provider signed it with.
+            event["reply"]["reasoning"] = json!(shown_reasoning(&reply.reasoning));
+        }
         match &record.event {
             Event::ModelReplied { call, .. } if self.calls.contains(call) => event["reply"] = json!(HIDDEN),
             Event::ModelFailed { call, .. } if self.calls.contains(call) => event["partial"] = json!(HIDDEN),

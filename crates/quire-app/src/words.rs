@@ -82,12 +82,59 @@ phrases! {
     state_accepted(): "accepted", "已确认";
     state_rejected(): "rejected", "已丢弃";
     state_superseded(): "superseded", "已被替换";
-    spent(rounds, input, share, output, money): "Spent: {rounds} rounds, {input} tokens in ({share}% cached), {output} out, {money} money", "已用：{rounds} 轮，输入 {input} 词元（{share}% 命中缓存），输出 {output} 词元，花费 {money}";
+    spent(rounds, usage): "Spent: {rounds} rounds, {usage}", "已用：{rounds} 轮，{usage}";
+    spent_last(call, who, usage): "Last call: {call} by {who}, {usage}", "最近一次调用：{call}（{who}），{usage}";
+    spent_in_all(usage): "Spent in all: {usage}", "合计：{usage}";
+    usage(input, share, output, money): "{input} tokens in ({share}% cached), {output} out, {money} money", "输入 {input} 词元（{share}% 命中缓存），输出 {output} 词元，花费 {money}";
     not_begun(): "The session has not begun.", "会话还没有开始。";
     running(pending): "Running: {pending}.", "运行中：{pending}。";
     done(): "The session is done.", "会话已经结束。";
     only_readable(reason): "This session can only be read: {reason}", "这个会话只能查看：{reason}";
     no_session_yet(): "There is no session yet; `quire new short-story` starts one.", "还没有会话；`quire new short-story` 新建一个。";
+}
+
+// Models.
+phrases! {
+    model_reserved(name): "`{name}` is always there; choose another name", "`{name}` 一直都在，请换一个名字";
+    model_unnamed(): "name the model as its server does: `--model NAME`; `quire model find` lists local ones", "请写出模型在服务端的名字：`--model 名字`；`quire model find` 列出本机的模型";
+    model_next_test(name): "  quire model test {name}   finds out what it can do", "  quire model test {name}   看看它会什么";
+    model_bad_price(text): "`{text}` is no price; write it like 2.50", "`{text}` 不是价格，请写成 2.50 这样";
+    model_bad_parameter(text): "`--param {text}`: write NAME=VALUE", "`--param {text}`：请写成 名字=值";
+    model_type_key(): "Type or paste the key, and end the line.", "请输入或粘贴密钥，然后回车。";
+    model_no_key(): "there is no key on stdin; pipe it in, or name a variable with --key-env", "标准输入里没有密钥；请用管道传入，或用 --key-env 指定变量";
+    models_none(): "There is no model yet.\n  quire model find   looks for servers on this machine\n  quire model add    adds a model", "还没有模型。\n  quire model find   查找本机的模型服务\n  quire model add    添加模型";
+    model_environment(name, model, url): "{name}: {model} at {url}, by the environment's variables", "{name}：{url} 上的 {model}，来自环境变量";
+    model_removed(name): "Removed {name}. Sessions that are bound to it wait until there is one of that name again.", "已删除 {name}。绑定它的会话会等到同名的模型再次出现。";
+    model_asking(model, url): "Asking {model} at {url}, some fifteen times.", "正在询问 {url} 上的 {model}，大约十五次。";
+    model_kept(name, mode): "Kept in {name}: it is told to act by `{mode}`.", "已记入 {name}：按 `{mode}` 方式让它行动。";
+    model_not_kept(mode): "Not kept, for the environment is no profile; `{mode}` would be the way to tell it to act.", "环境变量不是配置，结果没有保存；让它行动的合适方式是 `{mode}`。";
+    model_silent(): "It does not answer, so nothing else was asked.", "它没有回答，后面的就没有再问。";
+    model_refuses(parameter, words): "  refuses `{parameter}`: {words}", "  不接受 `{parameter}`：{words}";
+    verdict_yes(): "yes", "会";
+    verdict_no(): "no", "不会";
+    verdict_unclear(): "unclear", "不清楚";
+    ability_chat(): "chat", "对话";
+    ability_streaming(): "streaming", "流式输出";
+    ability_native_tools(): "native tools", "原生工具";
+    ability_forced_tool(): "forced tool", "指定工具";
+    ability_parallel_calls(): "parallel calls", "并行调用";
+    ability_json_schema(): "JSON schema", "JSON schema";
+    ability_json_object(): "JSON object", "JSON 对象";
+    ability_reasoning(): "reasoning", "推理";
+    ability_usage(): "token counts", "词元计数";
+    ability_cached_tokens(): "cached tokens", "缓存词元";
+    ability_context_size(): "context size", "上下文大小";
+    servers_none(): "No model server answers at the usual ports of this machine; name one with `quire model add --url`.", "本机常用端口上没有模型服务；请用 `quire model add --url` 指定。";
+    model_line(name, model, url, default): "{name}: {model} at {url}{default}", "{name}：{url} 上的 {model}{default}";
+    model_default(): " (used where nothing else is said)", "（没有指定时使用）";
+    model_context(tokens, mode, tested): "  context {tokens} tokens, acts by `{mode}`, {tested}", "  上下文 {tokens} 词元，按 `{mode}` 行动，{tested}";
+    model_tested(): "tested", "测试过";
+    model_untested(): "not tested yet", "还没有测试";
+    key_none(): "no key", "不用密钥";
+    key_variable(var): "its key is in the variable {var}", "密钥在变量 {var} 里";
+    key_file(): "its key is in a file that only you may read", "密钥在只有你能读的文件里";
+    key_keyring(): "its key is in the system's keyring", "密钥在系统钥匙串里";
+    model_price(input, cached, output): "  a million tokens cost {input} in, {cached} cached, {output} out", "  每百万词元：输入 {input}，缓存 {cached}，输出 {output}";
 }
 
 // What is waited for.
@@ -198,6 +245,9 @@ phrases! {
 phrases! {
     run_head(run, who, tokens, budget): "Run {run}: {who}, {tokens} tokens of {budget}", "第 {run} 次运行：「{who}」，{tokens} / {budget} 词元";
     run_stable(tokens, bytes): "The same from run to run: {tokens} tokens ({bytes} bytes of segments)", "每次都相同的开头：{tokens} 词元（其中段占 {bytes} 字节）";
+    run_differs(run, segment, tokens, held): "Differs from run {run} first in {segment}, after {tokens} tokens: {held}", "与第 {run} 次运行相比，从 {segment} 开始不同，之前 {tokens} 词元相同：{held}";
+    prefix_held(): "the stable beginning has held", "固定的开头没有变";
+    prefix_broken(): "a part that should stay the same has changed", "本该不变的部分变了";
     segment_tokens(tokens): "{tokens} tokens", "{tokens} 词元";
     segment_cut(): ", cut", "，有截断";
     segment_item(tag, item): "      {tag}: item {item}", "      {tag}：条目 {item}";
@@ -218,7 +268,7 @@ phrases! {
     record_drew(seed): "drew by seed {seed}", "掷骰，种子 {seed}";
     record_asked(model, who, call, attempt): "asked {model} for {who}, call {call}, attempt {attempt}", "为{who}请求 {model}，调用 {call}，第 {attempt} 次";
     record_agent(): "agent", "总管";
-    record_replied(call, said, input, output): "reply to call {call}: {said}, {input} tokens in, {output} out", "调用 {call} 有了回复：{said}，输入 {input} 词元，输出 {output}";
+    record_replied(call, said, usage): "reply to call {call}: {said}, {usage}", "调用 {call} 有了回复：{said}，{usage}";
     record_text(): "text", "文字";
     record_failed(call, message): "call {call} failed: {message}", "调用 {call} 失败：{message}";
     record_over(call, cause): "call {call} is over: {cause}", "调用 {call} 已作废：{cause}";

@@ -16,7 +16,6 @@ use serde_json::Value;
 
 use super::progress::{How, Progress};
 use super::{Desk, new_session_id, screen};
-use crate::models::{self, KnownModels};
 use crate::options::{Answer, Command, Edit, EditCell, New, Reject, ReleaseCell, Say, SetBudget, UpgradePack};
 use crate::report::{self, Unknown, Usage};
 use crate::wire;
@@ -34,20 +33,25 @@ pub async fn new(desk: &Desk, new: New) -> Result<ExitCode> {
     Ok(ExitCode::from(report::FINE))
 }
 
-/// Says what is still missing before a session's model can be asked.
+/// Says what is still missing before a session's models can be asked, its pack's too.
 pub(super) fn warn_of_model(desk: &Desk, opened: &Opened) {
-    if let Err(failure) = KnownModels.provider(opened.session.profile()) {
-        eprintln!("{}", desk.lang.error_line(desk.lang.model_missing(failure.message)));
+    let bound = opened.session.pack().map(|pack| pack.profiles()).unwrap_or_default();
+    for profile in std::iter::once(opened.session.profile()).chain(bound) {
+        if let Err(failure) = desk.models.provider(profile) {
+            eprintln!("{}", desk.lang.error_line(desk.lang.model_missing(failure.message)));
+        }
     }
 }
 
 /// Starts a session and returns its id.
 pub(super) async fn start(desk: &Desk, new: New) -> Result<SessionId> {
-    let profile = new.model.as_deref().unwrap_or(models::ENVIRONMENT);
-    let profile = models::check_profile(profile).map_err(|failure| Usage(failure.message))?;
+    let profile = match &new.model {
+        Some(named) => desk.models.check(named).map_err(|failure| Unknown(failure.message))?,
+        None => desk.models.chosen(),
+    };
     let pack = new.pack.as_deref().map(|pack| readable(desk, pack)).transpose()?;
     if let Some(pack) = &pack {
-        check_bindings(desk.lang, pack)?;
+        check_bindings(desk, pack)?;
     }
     let offer = if pack.is_some() { vec![] } else { desk.packs.offer() };
     let start =
@@ -65,10 +69,10 @@ fn readable(desk: &Desk, name_or_folder: &str) -> Result<quire_core::pack::PackF
 }
 
 /// A pack whose bindings name profiles that are not there does not start: it would fail in the middle.
-fn check_bindings(lang: Lang, files: &quire_core::pack::PackFiles) -> Result<()> {
+fn check_bindings(desk: &Desk, files: &quire_core::pack::PackFiles) -> Result<()> {
     let (pack, _) = quire_core::pack::read(files);
     for profile in pack.iter().flat_map(|pack| pack.profiles()) {
-        models::check_profile(profile).map_err(|failure| Unknown(lang.pack_binds(profile, &failure.message)))?;
+        desk.models.check(profile).map_err(|failure| Unknown(desk.lang.pack_binds(profile, &failure.message)))?;
     }
     Ok(())
 }
@@ -142,7 +146,7 @@ fn session_of(command: &Command) -> &str {
         | Command::Journal(on)
         | Command::Watch(on) => &on.session,
         Command::Context(context) => &context.session,
-        Command::Chat(_) | Command::Demo(_) | Command::New(_) | Command::List | Command::Pack(_) => {
+        Command::Chat(_) | Command::Demo(_) | Command::New(_) | Command::List | Command::Model(_) | Command::Pack(_) => {
             unreachable!("these act on no session")
         }
     }
@@ -177,7 +181,7 @@ pub(super) fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Resul
         }
         Command::Select(select) => {
             let pack = readable(desk, &select.pack)?;
-            check_bindings(desk.lang, &pack)?;
+            check_bindings(desk, &pack)?;
             Action::SelectPack { pack }
         }
         Command::SetBudget(set) => Action::SetBudget { budget: budget(lang, set, opened.session.budget())? },
@@ -185,7 +189,7 @@ pub(super) fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Resul
             let own = opened.session.pack().map(|pack| pack.name.clone());
             let name = upgrade.pack.or(own).ok_or_else(|| Usage(lang.no_pack_yet()))?;
             let pack = readable(desk, &name)?;
-            check_bindings(desk.lang, &pack)?;
+            check_bindings(desk, &pack)?;
             Action::UpgradePack { pack }
         }
         Command::Reveal(_) => Action::Reveal,
@@ -201,6 +205,7 @@ pub(super) fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Resul
         | Command::Context(_)
         | Command::List
         | Command::Watch(_)
+        | Command::Model(_)
         | Command::Pack(_) => unreachable!("these are no actions"),
     }))
 }
@@ -305,7 +310,8 @@ fn whole(text: &str) -> Option<u64> {
     text.replace(['_', ','], "").parse().ok()
 }
 
-fn micros(text: &str) -> Option<u64> {
+/// Reads an amount of money, in millionths.
+pub fn micros(text: &str) -> Option<u64> {
     let amount: f64 = text.parse().ok()?;
     (amount >= 0.0 && amount.is_finite()).then(|| (amount * 1e6).round() as u64)
 }

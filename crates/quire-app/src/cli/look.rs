@@ -4,44 +4,68 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use quire_core::context::{Context as Assembled, OmissionReason};
+use quire_core::event::Event;
 use quire_core::ids::{RunId, SessionId};
-use quire_core::message::Message;
+use quire_core::message::{Message, Usage};
+use quire_core::pack::Tier;
 use quire_runtime::tokens::O200k;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 use super::paint::printable;
-use super::{Desk, screen};
+use super::{Desk, prefix, screen};
 use crate::options::Context;
 use crate::report::{self, Unknown};
-use crate::wire;
 use crate::words::{self, Lang};
+use crate::{spending, wire};
 
 /// A prompt's room, for a run that no model was asked for yet.
 const BUDGET_TOKENS: u32 = 1_000_000;
 
 /// Shows where a session stands.
 pub async fn show(desk: &Desk, session: &str) -> Result<ExitCode> {
-    let opened = desk.fleet.look(&SessionId::new(session)).await?;
-    if !desk.is_json {
-        screen::head(desk.lang, &opened);
+    let id = SessionId::new(session);
+    let opened = desk.fleet.look(&id).await?;
+    let (records, _) = desk.fleet.history(&id).await?;
+    let calls = spending::calls(&records);
+    if desk.is_json {
+        let mut view = wire::session(&opened);
+        view["calls"] = json!(calls);
+        println!("{view}");
+        return Ok(ExitCode::from(report::FINE));
+    }
+    screen::head(desk.lang, &opened);
+    if let Some(last) = calls.last() {
+        let who = last.skill.as_ref().map_or_else(|| desk.lang.agent(), ToString::to_string);
+        println!("{}", desk.lang.spent_last(last.call, who, spending::words(desk.lang, last.usage)));
     }
     screen::tell(desk, &opened);
     Ok(ExitCode::from(report::FINE))
 }
 
-/// Shows what has happened, a record a line.
+/// Shows what has happened, a record a line; a reply tells what it cost, and as JSON what was spent up to then.
 pub async fn journal(desk: &Desk, session: &str) -> Result<ExitCode> {
     let id = SessionId::new(session);
     let opened = desk.fleet.look(&id).await?;
     let (records, damage) = desk.fleet.history(&id).await?;
     let masked = wire::Masked::of(&opened.session, &records);
+    let mut spent = Usage::default();
     for record in &records {
+        if let Event::ModelReplied { reply, .. } = &record.event {
+            spent += reply.usage;
+        }
         if desk.is_json {
-            println!("{}", masked.record(record));
+            let mut view = masked.record(record);
+            if matches!(record.event, Event::ModelReplied { .. }) {
+                view["spent"] = json!(spent);
+            }
+            println!("{view}");
         } else {
             println!("{}", screen::record(desk.lang, record));
         }
+    }
+    if !desk.is_json {
+        println!("{}", desk.lang.spent_in_all(spending::words(desk.lang, spent)));
     }
     if let Some(damage) = damage {
         eprintln!("{}", desk.lang.error_line(damage));
@@ -79,7 +103,9 @@ pub async fn context(desk: &Desk, context: &Context) -> Result<ExitCode> {
         None => session.runs().last().map(|run| run.id).ok_or_else(|| Unknown(desk.lang.no_run_yet()))?,
     };
     let budget_tokens = session.run(run).budget_tokens.unwrap_or(BUDGET_TOKENS);
-    let Assembled { messages, trace } = session.run_context(run, budget_tokens, &O200k)?;
+    let assembled = session.run_context(run, budget_tokens, &O200k)?;
+    let difference = prefix::difference(session, run, &assembled, BUDGET_TOKENS)?;
+    let Assembled { messages, trace } = assembled;
     let holds_hidden =
         session.hides_now() && trace.segments.iter().flat_map(|segment| &segment.items).any(|(tag, _)| session.is_hidden(tag));
     let may_show = !holds_hidden && !wire::writes_hidden(session, &trace.skill);
@@ -88,7 +114,10 @@ pub async fn context(desk: &Desk, context: &Context) -> Result<ExitCode> {
     }
     if desk.is_json {
         let messages = context.prompt.then_some(&messages);
-        println!("{}", json!({ "session": session.id(), "run": run, "trace": trace, "messages": messages }));
+        println!(
+            "{}",
+            json!({ "session": session.id(), "run": run, "trace": trace, "messages": messages, "firstDifference": difference })
+        );
         return Ok(ExitCode::from(report::FINE));
     }
     if context.prompt {
@@ -104,6 +133,13 @@ pub async fn context(desk: &Desk, context: &Context) -> Result<ExitCode> {
         Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
     });
     println!("{}", lang.run_stable(trace.prefix_tokens, stable.unwrap_or_default()));
+    if let Some(prefix::Difference { run, segment, tier, same_tokens }) = difference {
+        let held = match tier {
+            Tier::Static => lang.prefix_broken(),
+            Tier::Dynamic => lang.prefix_held(),
+        };
+        println!("{}", lang.run_differs(run, segment, same_tokens, held));
+    }
     for segment in &trace.segments {
         let cut = if segment.cut { lang.segment_cut() } else { String::new() };
         let tokens = lang.segment_tokens(format!("{:>7}", segment.tokens));

@@ -6,7 +6,6 @@ use quire_core::context::{Note, NoteSource};
 use quire_core::event::Event;
 use quire_core::ids::{ArtifactId, ItemNumber};
 use quire_core::journal::Record;
-use quire_core::message::Usage;
 use quire_core::question::Card;
 use quire_core::session::{Phase, Session, Waiting};
 use quire_core::tag::{Pattern, Tag};
@@ -14,9 +13,9 @@ use quire_runtime::driver::Opened;
 
 use super::Desk;
 use super::paint::{Paint, printable};
-use crate::wire;
 use crate::words::session::name;
 use crate::words::{self, Lang};
+use crate::{spending, wire};
 
 /// Prints a session: one JSON object, or what it waits for and what can be typed.
 pub fn tell(desk: &Desk, opened: &Opened) {
@@ -42,10 +41,7 @@ pub fn head(lang: Lang, opened: &Opened) {
             text.push_str(&format!("\n{}", lang.item_line(tag, state, item.number, characters, hidden)));
         }
     }
-    let Usage { input_tokens, cached_tokens, output_tokens, money_micros } = session.spent().usage;
-    let share = (100 * cached_tokens).checked_div(input_tokens).unwrap_or_default();
-    let money = format!("{:.4}", money_micros as f64 / 1e6);
-    let spent = lang.spent(session.spent().rounds, input_tokens, share, output_tokens, money);
+    let spent = lang.spent(session.spent().rounds, spending::words(lang, session.spent().usage));
     println!("{}\n{spent}", printable(&text));
 }
 
@@ -260,7 +256,7 @@ pub fn record(lang: Lang, record: &Record) -> String {
         Event::ModelReplied { call, reply } => {
             let calls: Vec<&str> = reply.calls.iter().map(|call| call.name.as_str()).collect();
             let said = if calls.is_empty() { lang.record_text() } else { calls.join(", ") };
-            lang.record_replied(call, said, reply.usage.input_tokens, reply.usage.output_tokens)
+            lang.record_replied(call, said, spending::words(lang, reply.usage))
         }
         Event::ModelFailed { call, failure, .. } => lang.record_failed(call, &failure.message),
         Event::ModelIgnored { call, cause, .. } => lang.record_over(call, cause),

@@ -502,6 +502,7 @@ fn the_language_is_the_persons_and_json_is_the_same_in_both() {
         会话 ID，技能包 short-story，演绎阶段
           user.brief：已确认，条目 1，7 字
         已用：2 轮，输入 0 词元（0% 命中缓存），输出 0 词元，花费 0.0000
+        最近一次调用：2（outline），输入 0 词元（0% 命中缓存），输出 0 词元，花费 0.0000
         「Outline」想问你：
           who: 谁在回应她？ *
               A  寡妇

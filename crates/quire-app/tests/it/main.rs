@@ -11,5 +11,7 @@ mod long;
 mod models;
 mod old_pack;
 mod pack;
+mod profiles;
+mod spending;
 mod story;
 mod together;
