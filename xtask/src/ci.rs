@@ -8,6 +8,7 @@ use crate::shell::{self, cargo, run_and_hear};
 
 mod aimock;
 mod packs;
+mod small_model;
 mod walls;
 
 /// Runs every stage.
@@ -28,7 +29,8 @@ fn run_stages(tests: &mut Tests) -> Result<()> {
         shell::run(cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     stage("built-in packs", packs::check)?;
-    stage("a session against a foreign model server", aimock::check)
+    stage("a session against a foreign model server", aimock::check)?;
+    stage("a session with a real, very small model", small_model::check)
 }
 
 /// Runs every stage, and ends with the number of tests.

@@ -15,7 +15,7 @@ mod shell;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  ci         everything a change must pass: format, walls, lints, tests, docs, packs, a foreign model server
+  ci         everything a change must pass: format, walls, lints, tests, docs, packs, a foreign model server, a real small model
   codegen    writes the generated pages of docs/ anew
   bench      measures, and writes docs/benchmarks.md";
 

@@ -16,33 +16,40 @@ use quire_runtime::retry::RetryPolicy;
 use crate::models::{self, KnownModels};
 use crate::options::{Command, Options};
 use crate::packs::Packs;
+use crate::words::Lang;
 
 mod act;
+mod chat;
 mod demo;
 mod look;
+mod model;
 mod pack;
+mod paint;
+mod prefix;
 mod progress;
 mod screen;
 mod watch;
 
 /// Runs one command.
-pub async fn run(options: Options) -> Result<ExitCode> {
+pub async fn run(options: Options, lang: Lang) -> Result<ExitCode> {
     let folder = match options.data {
         Some(folder) => folder,
-        None => models::default_data_folder().ok_or_else(|| anyhow!("this platform has no data folder; give one with --data"))?,
+        None => models::default_data_folder().ok_or_else(|| anyhow!(lang.no_data_folder()))?,
     };
     let is_json = options.json;
     match options.command {
-        Command::Demo(demo) => demo::demo(&folder, demo).await,
-        Command::Pack(pack) => pack::run(&folder, pack.command, is_json),
+        Command::Demo(demo) => demo::demo(&folder, lang, demo).await,
+        Command::Model(model) => model::run(&folder, lang, model.command, is_json).await,
+        Command::Pack(pack) => pack::run(&folder, lang, pack.command, is_json),
         command => {
-            let desk = Desk::open(&folder, is_json).await?;
+            let desk = Desk::open(&folder, lang, is_json).await?;
             match command {
                 Command::Show(on) => look::show(&desk, &on.session).await,
                 Command::Journal(on) => look::journal(&desk, &on.session).await,
                 Command::Context(context) => look::context(&desk, &context).await,
                 Command::List => look::list(&desk).await,
                 Command::Watch(on) => watch::watch(&desk, &on.session).await,
+                Command::Chat(chat) => chat::chat(&desk, chat).await,
                 Command::New(new) => act::new(&desk, new).await,
                 command => act::act(&desk, command).await,
             }
@@ -58,23 +65,31 @@ pub struct Desk {
     pub store: Arc<dyn Store>,
     /// Where packs are found.
     pub packs: Packs,
+    /// Where models are found.
+    pub models: Arc<KnownModels>,
+    /// The data folder.
+    pub folder: PathBuf,
+    /// The language in which a person is spoken to.
+    pub lang: Lang,
     /// Whether one JSON object is wanted instead of words.
     pub is_json: bool,
 }
 
 impl Desk {
     /// Opens a data folder, and makes it where there is none.
-    pub async fn open(folder: &Path, is_json: bool) -> Result<Self> {
+    pub async fn open(folder: &Path, lang: Lang, is_json: bool) -> Result<Self> {
         let folder: PathBuf = std::path::absolute(folder).context("the data folder has no path")?;
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder).await?);
+        let models = Arc::new(KnownModels::of(&folder));
         let ports = Ports {
             store: store.clone(),
-            models: Arc::new(KnownModels),
+            models: models.clone(),
             clock: Arc::new(SystemClock),
             chance: Arc::new(SystemChance),
             retry: RetryPolicy::default(),
         };
-        Ok(Self { fleet: Fleet::new(ports), store, packs: Packs::of(&folder), is_json })
+        let packs = Packs::of(&folder);
+        Ok(Self { fleet: Fleet::new(ports), store, packs, models, folder, lang, is_json })
     }
 }
 

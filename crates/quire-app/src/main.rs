@@ -12,7 +12,9 @@ mod models;
 mod options;
 mod packs;
 mod report;
+mod spending;
 mod wire;
+mod words;
 
 fn main() -> ExitCode {
     if std::env::args_os().len() == 1 {
@@ -28,13 +30,15 @@ fn main() -> ExitCode {
     // Before any connection: without it the first request would panic.
     rustls::crypto::ring::default_provider().install_default().ok();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // A script reads the same words whoever runs it.
+    let lang = if options.json { words::Lang::En } else { options.lang.unwrap_or_else(words::Lang::of_locale) };
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return report::failure(&anyhow::Error::new(error), false),
+        Err(error) => return report::failure(lang, &anyhow::Error::new(error), false),
     };
     let is_json = options.json;
-    match runtime.block_on(cli::run(options)) {
+    match runtime.block_on(cli::run(options, lang)) {
         Ok(exit) => exit,
-        Err(error) => report::failure(&error, is_json),
+        Err(error) => report::failure(lang, &error, is_json),
     }
 }

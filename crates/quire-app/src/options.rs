@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use quire_adapters::providers::profile::PRESETS;
+
+use crate::words::Lang;
 
 /// Writing with many agents, governed by you.
 #[derive(Debug, Parser)]
@@ -14,6 +18,9 @@ pub struct Options {
     /// The folder where everything lies.
     #[arg(long, global = true, value_name = "FOLDER", env = "QUIRE_DATA")]
     pub data: Option<PathBuf>,
+    /// The language to speak; else the locale's.
+    #[arg(long, global = true, value_name = "LANG")]
+    pub lang: Option<Lang>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -24,6 +31,8 @@ pub struct Options {
 pub enum Command {
     /// Play the built-in demo: a short story, without a key and without a network.
     Demo(Demo),
+    /// Talk with a session: a new one with a pack, or one that is there.
+    Chat(Chat),
     /// Start a session with a pack.
     New(New),
     /// Say something to a session.
@@ -74,6 +83,8 @@ pub enum Command {
     List,
     /// Watch a session while it works, also from another terminal.
     Watch(OnSession),
+    /// Look after models.
+    Model(Model),
     /// Look after packs.
     Pack(Pack),
 }
@@ -121,6 +132,22 @@ pub struct Demo {
     /// Let the demo play itself to the end.
     #[arg(long)]
     pub auto: bool,
+}
+
+/// `quire chat`.
+#[derive(Debug, Args)]
+pub struct Chat {
+    /// A session to go on with, or a pack (its name, or its folder) for a new one.
+    pub pack_or_session: String,
+    /// A title, for a new session.
+    #[arg(long)]
+    pub title: Option<String>,
+    /// A model profile, or `scripted:FILE`, for a new session.
+    #[arg(long, value_name = "PROFILE")]
+    pub model: Option<String>,
+    /// The agent's rounds between two of your actions, for a new session.
+    #[arg(long, value_name = "ROUNDS")]
+    pub burst: Option<u32>,
 }
 
 /// `quire new`.
@@ -274,6 +301,140 @@ pub struct Context {
     /// Print the whole prompt.
     #[arg(long)]
     pub prompt: bool,
+}
+
+/// `quire model …`.
+#[derive(Debug, Args)]
+pub struct Model {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+/// One command on models.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// Add a model under a name of yours.
+    Add(ModelAdd),
+    /// Change what is known of a model; what is not given stays.
+    Set(ModelSet),
+    /// List the models there are.
+    List,
+    /// Ask a model what it can do, and keep what is found out.
+    Test(OnModel),
+    /// Remove a model, and its key where it is kept here.
+    Remove(OnModel),
+    /// Look for model servers on this machine.
+    Find,
+}
+
+/// A model.
+#[derive(Debug, Args)]
+pub struct OnModel {
+    /// Its name; `environment` is the one that the environment's variables name.
+    #[arg(default_value = "default")]
+    pub name: String,
+}
+
+/// `quire model add`.
+#[derive(Debug, Args)]
+pub struct ModelAdd {
+    /// Its name; the one called `default` is used where nothing else is said.
+    #[arg(default_value = "default")]
+    pub name: String,
+    /// A provider or a server that is known.
+    #[arg(long, required_unless_present = "url", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)))]
+    pub preset: Option<String>,
+    /// What the server speaks; else what the preset does, or `openai`.
+    #[arg(long, value_enum, conflicts_with = "preset")]
+    pub kind: Option<ModelKind>,
+    /// The variable that holds its key.
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "key_stdin")]
+    pub key_env: Option<String>,
+    /// Read its key from stdin, and keep it in a file that only you may read.
+    #[arg(long)]
+    pub key_stdin: bool,
+    /// Keep that key in the system's keyring instead.
+    #[arg(long, requires = "key_stdin")]
+    pub keyring: bool,
+    /// It wants no key.
+    #[arg(long, conflicts_with_all = ["key_env", "key_stdin"])]
+    pub no_key: bool,
+    /// All else.
+    #[command(flatten)]
+    pub settings: ModelSettings,
+}
+
+/// `quire model set`.
+#[derive(Debug, Args)]
+pub struct ModelSet {
+    /// Its name.
+    #[arg(default_value = "default")]
+    pub name: String,
+    /// What changes.
+    #[command(flatten)]
+    pub settings: ModelSettings,
+}
+
+/// What can be said of a model when it is added, and later.
+#[derive(Debug, Args)]
+pub struct ModelSettings {
+    /// The server's address, up to the version: http://localhost:11434/v1.
+    #[arg(long)]
+    pub url: Option<String>,
+    /// The model's name there.
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Its context in tokens, prompt and reply together.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub context: Option<u32>,
+    /// The most tokens of a reply.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub reply: Option<u32>,
+    /// How it is told to act; `quire model test` finds out what it can.
+    #[arg(long, value_enum)]
+    pub tool_mode: Option<ModelToolMode>,
+    /// Whether plain reasoning goes back to it with the calls it led to.
+    #[arg(long, value_name = "BOOL")]
+    pub echo_reasoning: Option<bool>,
+    /// Seconds the server may be silent.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub silence: Option<u32>,
+    /// A further parameter: its value is JSON, or words; `NAME=` takes it away.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    pub parameters: Vec<String>,
+    /// The price of a million tokens of the prompt.
+    #[arg(long, value_name = "AMOUNT")]
+    pub price_in: Option<String>,
+    /// The price of a million tokens of the prompt that come from the provider's cache; else that of all others.
+    #[arg(long, value_name = "AMOUNT")]
+    pub price_cached: Option<String>,
+    /// The price of a million tokens of the reply.
+    #[arg(long, value_name = "AMOUNT")]
+    pub price_out: Option<String>,
+}
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModelKind {
+    /// Chat completions of OpenAI, as most do.
+    Openai,
+    /// Messages of Anthropic.
+    Anthropic,
+    /// Contents of Gemini.
+    Gemini,
+}
+
+/// How a model is told to act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ModelToolMode {
+    /// Tools are offered, calls come as calls.
+    Native,
+    /// The server holds its reply to a schema.
+    JsonSchema,
+    /// It is told in words, and its text is read.
+    Text,
 }
 
 /// `quire pack …`.

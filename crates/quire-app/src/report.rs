@@ -6,11 +6,14 @@
 use std::process::ExitCode;
 
 use quire_core::diagnostic::Diagnostic;
+use quire_core::event::Action;
 use quire_core::pack::PackFiles;
 use quire_core::session::{Refusal, Session, Verb};
 use quire_runtime::driver::StartError;
 use quire_runtime::ports::StoreError;
 use serde_json::{Value, json};
+
+use crate::words::{self, Lang};
 
 /// What was asked for was done.
 pub const FINE: u8 = 0;
@@ -45,13 +48,12 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// Tells why a command failed.
-pub fn failure(error: &anyhow::Error, is_json: bool) -> ExitCode {
+pub fn failure(lang: Lang, error: &anyhow::Error, is_json: bool) -> ExitCode {
     let code = code_of(error);
-    let words = words_of(error);
     if is_json {
-        println!("{}", json!({ "error": words, "code": code }));
+        println!("{}", json!({ "error": words_of(Lang::En, error), "code": code }));
     }
-    eprintln!("quire: {words}");
+    eprintln!("{}", lang.error_line(words_of(lang, error)));
     ExitCode::from(code)
 }
 
@@ -70,9 +72,10 @@ fn code_of(error: &anyhow::Error) -> u8 {
     }
 }
 
-fn words_of(error: &anyhow::Error) -> String {
+/// Tells an error and its causes, in the person's language where they are ours.
+pub fn words_of(lang: Lang, error: &anyhow::Error) -> String {
     let mut words: Vec<String> = vec![];
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain().map(|cause| told(lang, cause)) {
         // A transparent error says what its source says.
         if words.last() != Some(&cause) {
             words.push(cause);
@@ -81,37 +84,29 @@ fn words_of(error: &anyhow::Error) -> String {
     words.join(": ")
 }
 
+fn told(lang: Lang, cause: &(dyn std::error::Error + 'static)) -> String {
+    match cause.downcast_ref::<StoreError>() {
+        Some(StoreError::NoSession(id)) => lang.no_such_session(id),
+        Some(StoreError::SessionExists(id)) => lang.session_exists(id),
+        Some(StoreError::Fenced(id)) => lang.session_taken(id),
+        Some(StoreError::Unusable { .. }) | None => cause.to_string(),
+    }
+}
+
 /// Makes the refusal of something that the session need not be asked about.
 pub fn refused(session: &Session, message: String) -> Refusal {
     let heard = Verb::ALL.iter().filter(|verb| session.hears(**verb)).map(|verb| verb.as_str().to_owned()).collect();
     Refusal { message, pending: session.pending(), heard }
 }
 
-/// Tells a refusal on stderr.
-pub fn refusal(refusal: &Refusal) {
-    // The session speaks of actions as the wire does; here they are commands.
-    let message = match refusal.message.strip_suffix("` is not heard now").and_then(|start| start.strip_prefix('`')) {
-        Some(verb) => format!("`{}` is not heard now", command_of(verb)),
-        None => refusal.message.clone(),
-    };
-    eprintln!("quire: refused: {message}");
-    eprintln!("  pending: {}", refusal.pending);
-    if !refusal.heard.is_empty() {
-        let mut commands: Vec<String> = refusal.heard.iter().map(|verb| command_of(verb)).collect();
-        commands.dedup();
-        eprintln!("  heard now: {}", commands.join(", "));
-    }
-}
-
-/// Returns the command that an action is typed as.
-fn command_of(verb: &str) -> String {
-    match verb {
-        "select_pack" => "select".to_owned(),
-        "submit_input" => "say".to_owned(),
-        "confirm_intake" => "confirm".to_owned(),
-        "reject_step" => "reject".to_owned(),
-        "edit_item" => "edit".to_owned(),
-        other => other.replace('_', "-"),
+/// Tells on stderr why something was not heard. `action`: what the session was asked, where it was asked.
+pub fn refusal(lang: Lang, session: &Session, action: Option<&Action>, refusal: &Refusal) {
+    let why = action.map_or_else(|| refusal.message.clone(), |action| words::session::refusal(lang, session, action, refusal));
+    eprintln!("{}", lang.error_line(lang.refused(why)));
+    eprintln!("{}", lang.refused_pending(words::session::pending(lang, session)));
+    let heard = words::session::heard(lang, session);
+    if !heard.is_empty() {
+        eprintln!("{}", lang.refused_heard(heard));
     }
 }
 
@@ -121,7 +116,7 @@ pub fn refusal_json(refusal: &Refusal) -> Value {
 }
 
 /// Shows a finding in a pack with its line, as a person reads it.
-pub fn diagnostic(files: &PackFiles, found: &Diagnostic) -> String {
+pub fn diagnostic(lang: Lang, files: &PackFiles, found: &Diagnostic) -> String {
     let mut text = format!("{found}\n");
     let source = files.0.get(&found.file).map(AsRef::as_ref).unwrap_or_default();
     if let Some(line) = usize::try_from(found.span.line).ok().and_then(|line| source.lines().nth(line.saturating_sub(1))) {
@@ -133,6 +128,7 @@ pub fn diagnostic(files: &PackFiles, found: &Diagnostic) -> String {
         let width = unicode_width::UnicodeWidthStr::width(marked).max(1);
         text.push_str(&format!("{gap} |\n{number} | {line}\n{gap} | {}{}\n", " ".repeat(indent), "^".repeat(width)));
     }
-    text.push_str(&format!("  help: {}\n", found.help));
+    text.push_str(&lang.help_line(&found.help));
+    text.push('\n');
     text
 }

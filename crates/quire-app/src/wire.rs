@@ -2,6 +2,7 @@
 //!
 //! What the pack hides from the user is masked here by tag, in every view.
 
+use quire_adapters::providers::shown_reasoning;
 use quire_core::artifact::Artifact;
 use quire_core::blackboard::{Item, Source};
 use quire_core::event::Event;
@@ -157,10 +158,15 @@ pub fn writes_hidden(session: &Session, skill: &SkillId) -> bool {
     session.hides_now() && skill.output_tags.iter().any(|output| pack.hidden.iter().any(|hidden| hidden.overlaps(output)))
 }
 
+/// Says whether what did not finish is masked.
 // Which worker a broken text came from is not told apart here: one that writes what is hidden masks them all.
-fn incomplete_view(session: &Session) -> Vec<Value> {
+pub fn masks_incomplete(session: &Session) -> bool {
     let skills = session.pack().into_iter().flat_map(|pack| &pack.skills);
-    let is_masked = skills.map(|skill| &skill.id).any(|skill| writes_hidden(session, skill));
+    skills.map(|skill| &skill.id).any(|skill| writes_hidden(session, skill))
+}
+
+fn incomplete_view(session: &Session) -> Vec<Value> {
+    let is_masked = masks_incomplete(session);
     let view = |incomplete: &quire_core::session::Incomplete| {
         let text = if is_masked { HIDDEN } else { &incomplete.text };
         json!({ "call": incomplete.call, "text": text, "cause": incomplete.cause })
@@ -186,6 +192,12 @@ impl Masked {
     /// Shows a record, one line of the journal.
     pub fn record(&self, record: &Record) -> Value {
         let mut event = json!(record.event);
+        if let Event::ModelReplied { reply, .. } = &record.event
+            && !reply.reasoning.is_empty()
+        {
+            // Not what a provider signed it with.
+            event["reply"]["reasoning"] = json!(shown_reasoning(&reply.reasoning));
+        }
         match &record.event {
             Event::ModelReplied { call, .. } if self.calls.contains(call) => event["reply"] = json!(HIDDEN),
             Event::ModelFailed { call, .. } if self.calls.contains(call) => event["partial"] = json!(HIDDEN),

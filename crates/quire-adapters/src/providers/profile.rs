@@ -36,6 +36,9 @@ pub use keys::KeySource;
 pub use local::{LocalServer, find_local};
 pub use preset::{PRESETS, Preset, preset};
 
+/// A model's context in tokens where nobody says: small enough for local servers.
+const CONTEXT_TOKENS: u32 = 32_768;
+
 /// What a model's server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -94,23 +97,34 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Makes a profile from a preset.
-    pub fn from_preset(name: impl Into<String>, preset: &Preset, model: impl Into<String>) -> Self {
+    /// Makes a profile of a server that wants no key and of which nothing else is known.
+    pub fn new(name: impl Into<String>, kind: Kind, base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            kind: preset.kind,
-            base_url: preset.base_url.to_owned(),
+            kind,
+            base_url: base_url.into(),
             model: model.into(),
-            key: preset.key_var.map_or(KeySource::None, |var| KeySource::Env { var: var.to_owned() }),
-            context_tokens: preset.context_tokens,
+            key: KeySource::None,
+            context_tokens: CONTEXT_TOKENS,
             output_tokens_max: None,
-            tool_mode: preset.tool_mode,
-            echo_reasoning: preset.echo_reasoning,
+            tool_mode: ToolMode::Native,
+            echo_reasoning: false,
             silence_max_s: None,
             parameters: Map::new(),
             refused: BTreeMap::new(),
             price: None,
             probed: None,
+        }
+    }
+
+    /// Makes a profile from a preset.
+    pub fn from_preset(name: impl Into<String>, preset: &Preset, model: impl Into<String>) -> Self {
+        Self {
+            key: preset.key_var.map_or(KeySource::None, |var| KeySource::Env { var: var.to_owned() }),
+            context_tokens: preset.context_tokens,
+            tool_mode: preset.tool_mode,
+            echo_reasoning: preset.echo_reasoning,
+            ..Self::new(name, preset.kind, preset.base_url, model)
         }
     }
 
@@ -266,12 +280,17 @@ pub struct Profiles {
 }
 
 impl Profiles {
+    /// Names a data folder's profiles, and reads nothing yet: what needs no model works while their file has faults.
+    pub fn of(data_folder: impl AsRef<Path>) -> Self {
+        Self { folder: data_folder.as_ref().to_owned() }
+    }
+
     /// Opens a data folder's profiles; a folder without any has none.
     ///
     /// # Errors
     /// [`ProfileError::Broken`] when the file has faults.
     pub fn open(data_folder: impl AsRef<Path>) -> Result<Self, ProfileError> {
-        let profiles = Self { folder: data_folder.as_ref().to_owned() };
+        let profiles = Self::of(data_folder);
         profiles.list()?;
         Ok(profiles)
     }

@@ -1,7 +1,7 @@
 //! Commands that act for the user: each posts one action and stays until the session waits again, is done or has failed.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Read as _};
+use std::io::{IsTerminal as _, Read as _, stderr};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -14,50 +14,65 @@ use quire_runtime::driver::Opened;
 use quire_runtime::ports::{Answered, Models as _};
 use serde_json::Value;
 
-use super::progress::Progress;
+use super::progress::{How, Progress};
 use super::{Desk, new_session_id, screen};
-use crate::models::{self, KnownModels};
 use crate::options::{Answer, Command, Edit, EditCell, New, Reject, ReleaseCell, Say, SetBudget, UpgradePack};
 use crate::report::{self, Unknown, Usage};
 use crate::wire;
+use crate::words::{self, Lang};
 
 /// Starts a session.
 pub async fn new(desk: &Desk, new: New) -> Result<ExitCode> {
-    let profile = new.model.as_deref().unwrap_or(models::ENVIRONMENT);
-    let profile = models::check_profile(profile).map_err(|failure| Usage(failure.message))?;
+    let id = start(desk, new).await?;
+    let opened = desk.fleet.look(&id).await?;
+    if !desk.is_json {
+        println!("{}", desk.lang.session_line(&id));
+    }
+    screen::tell(desk, &opened);
+    warn_of_model(desk, &opened);
+    Ok(ExitCode::from(report::FINE))
+}
+
+/// Says what is still missing before a session's models can be asked, its pack's too.
+pub(super) fn warn_of_model(desk: &Desk, opened: &Opened) {
+    let bound = opened.session.pack().map(|pack| pack.profiles()).unwrap_or_default();
+    for profile in std::iter::once(opened.session.profile()).chain(bound) {
+        if let Err(failure) = desk.models.provider(profile) {
+            eprintln!("{}", desk.lang.error_line(desk.lang.model_missing(failure.message)));
+        }
+    }
+}
+
+/// Starts a session and returns its id.
+pub(super) async fn start(desk: &Desk, new: New) -> Result<SessionId> {
+    let profile = match &new.model {
+        Some(named) => desk.models.check(named).map_err(|failure| Unknown(failure.message))?,
+        None => desk.models.chosen(),
+    };
     let pack = new.pack.as_deref().map(|pack| readable(desk, pack)).transpose()?;
     if let Some(pack) = &pack {
-        check_bindings(pack)?;
+        check_bindings(desk, pack)?;
     }
     let offer = if pack.is_some() { vec![] } else { desk.packs.offer() };
     let start =
         Start { title: new.title.unwrap_or_default(), pack, profile, burst_max: new.burst, budget: Budget::default(), offer };
     let id = new_session_id();
     desk.fleet.start(&id, start).await?;
-    let opened = desk.fleet.look(&id).await?;
-    if !desk.is_json {
-        println!("Session {id}");
-    }
-    screen::tell(desk, &opened);
-    if let Err(failure) = KnownModels.provider(opened.session.profile()) {
-        eprintln!("quire: the session can begin, and before its first model works: {}", failure.message);
-    }
-    Ok(ExitCode::from(report::FINE))
+    Ok(id)
 }
 
 /// Reads a pack that can be used, or tells what is wrong with it.
 fn readable(desk: &Desk, name_or_folder: &str) -> Result<quire_core::pack::PackFiles> {
     let found = desk.packs.find(name_or_folder).map_err(|error| Unknown(format!("{error:#}")))?;
-    super::pack::refuse_unreadable(&found)?;
+    super::pack::refuse_unreadable(desk.lang, &found)?;
     Ok(found.files)
 }
 
 /// A pack whose bindings name profiles that are not there does not start: it would fail in the middle.
-fn check_bindings(files: &quire_core::pack::PackFiles) -> Result<()> {
+fn check_bindings(desk: &Desk, files: &quire_core::pack::PackFiles) -> Result<()> {
     let (pack, _) = quire_core::pack::read(files);
     for profile in pack.iter().flat_map(|pack| pack.profiles()) {
-        models::check_profile(profile)
-            .map_err(|failure| Unknown(format!("the pack binds the profile `{profile}`: {}", failure.message)))?;
+        desk.models.check(profile).map_err(|failure| Unknown(desk.lang.pack_binds(profile, &failure.message)))?;
     }
     Ok(())
 }
@@ -66,18 +81,20 @@ fn check_bindings(files: &quire_core::pack::PackFiles) -> Result<()> {
 pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
     let id = SessionId::new(session_of(&command));
     let opened = desk.fleet.look(&id).await?;
-    let progress = Progress::begin(desk, &opened);
-    let answered = match action_of(desk, command, &opened) {
-        Ok(Some(action)) => Some(desk.fleet.act(&id, &action).await?),
-        Ok(None) => None,
+    let action = match action_of(desk, command, &opened) {
+        Ok(action) => action,
         Err(error) => match error.downcast::<Unknown>() {
-            Ok(Unknown(message)) => Some(Answered::Refused { refusal: report::refused(&opened.session, message) }),
+            Ok(Unknown(message)) => return refused(desk, &id, None, &report::refused(&opened.session, message)).await,
             Err(error) => return Err(error),
         },
     };
-    if let Some(Answered::Refused { refusal }) = answered {
+    let how = if desk.is_json || !stderr().is_terminal() { How::Silent } else { How::Live };
+    let progress = Progress::begin(desk, &opened, how);
+    if let Some(action) = action
+        && let Answered::Refused { refusal } = desk.fleet.act(&id, &action).await?
+    {
         progress.end().await;
-        return refused(desk, &id, &refusal).await;
+        return refused(desk, &id, Some(&action), &refusal).await;
     }
     desk.fleet.settled(&id).await?;
     progress.end().await;
@@ -86,10 +103,11 @@ pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
     Ok(ExitCode::from(if has_failed(&opened) { report::FAILED } else { report::FINE }))
 }
 
-async fn refused(desk: &Desk, id: &SessionId, refusal: &Refusal) -> Result<ExitCode> {
-    report::refusal(refusal);
+async fn refused(desk: &Desk, id: &SessionId, action: Option<&Action>, refusal: &Refusal) -> Result<ExitCode> {
+    let opened = desk.fleet.look(id).await?;
+    report::refusal(desk.lang, &opened.session, action, refusal);
     if desk.is_json {
-        let mut view = wire::session(&desk.fleet.look(id).await?);
+        let mut view = wire::session(&opened);
         view["refusal"] = report::refusal_json(refusal);
         println!("{view}");
     }
@@ -128,72 +146,77 @@ fn session_of(command: &Command) -> &str {
         | Command::Journal(on)
         | Command::Watch(on) => &on.session,
         Command::Context(context) => &context.session,
-        Command::Demo(_) | Command::New(_) | Command::List | Command::Pack(_) => unreachable!("these act on no session"),
+        Command::Chat(_) | Command::Demo(_) | Command::New(_) | Command::List | Command::Model(_) | Command::Pack(_) => {
+            unreachable!("these act on no session")
+        }
     }
 }
 
 /// Makes the action that a command means. `resume` is none: it goes on with what is owed.
-fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Action>> {
+pub(super) fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Result<Option<Action>> {
+    let lang = desk.lang;
     Ok(Some(match command {
-        Command::Say(say) => said(say)?,
+        Command::Say(say) => said(lang, say)?,
         Command::Confirm(_) => Action::ConfirmIntake,
         Command::Approve(on) => Action::Approve { decision: on.decision.or_else(|| seen_decision(opened)) },
         Command::Reject(reject) => rejected(reject, opened),
         Command::Accept(on) => Action::Accept { artifact: on.artifact.or_else(|| seen_artifact(opened)) },
         Command::Discard(on) => Action::Discard { artifact: on.artifact.or_else(|| seen_artifact(opened)) },
-        Command::Answer(answer) => answered(answer, opened)?,
+        Command::Answer(answer) => answered(lang, answer, opened)?,
         Command::Skip(on) => Action::Skip { card: on.card.or_else(|| seen_card(opened)) },
         Command::Retry(_) => Action::Retry,
         Command::Stop(_) => Action::Stop,
         Command::Finish(_) => Action::Finish,
-        Command::Edit(edit) => edited(edit)?,
+        Command::Edit(edit) => edited(lang, edit)?,
         Command::EditCell(edit) => {
-            let tag = tag(&edit.tag)?;
+            let tag = tag(lang, &edit.tag)?;
             let rev = edit.rev.map_or_else(|| present_rev(opened, &tag, &edit.key), Ok)?;
             let value = serde_json::from_str(&edit.value).unwrap_or(Value::String(edit.value));
             Action::EditCell { tag, key: edit.key, value, rev }
         }
         Command::ReleaseCell(release) => {
-            let tag = tag(&release.tag)?;
+            let tag = tag(lang, &release.tag)?;
             let rev = release.rev.map_or_else(|| present_rev(opened, &tag, &release.key), Ok)?;
             Action::ReleaseCell { tag, key: release.key, rev }
         }
         Command::Select(select) => {
             let pack = readable(desk, &select.pack)?;
-            check_bindings(&pack)?;
+            check_bindings(desk, &pack)?;
             Action::SelectPack { pack }
         }
-        Command::SetBudget(set) => Action::SetBudget { budget: budget(set, opened.session.budget())? },
+        Command::SetBudget(set) => Action::SetBudget { budget: budget(lang, set, opened.session.budget())? },
         Command::UpgradePack(upgrade) => {
             let own = opened.session.pack().map(|pack| pack.name.clone());
-            let name = upgrade.pack.or(own).ok_or_else(|| Usage("the session has no pack yet; name one".to_owned()))?;
+            let name = upgrade.pack.or(own).ok_or_else(|| Usage(lang.no_pack_yet()))?;
             let pack = readable(desk, &name)?;
-            check_bindings(&pack)?;
+            check_bindings(desk, &pack)?;
             Action::UpgradePack { pack }
         }
         Command::Reveal(_) => Action::Reveal,
         Command::Resume(_) => match opened.session.phase() {
-            Phase::Error { reason } => return Err(Unknown(format!("this session can only be read: {reason}")).into()),
+            Phase::Error { reason } => return Err(Unknown(lang.pending_error(reason)).into()),
             Phase::Idle | Phase::Running(_) | Phase::WaitingUser(_) | Phase::Done => return Ok(None),
         },
-        Command::Demo(_)
+        Command::Chat(_)
+        | Command::Demo(_)
         | Command::New(_)
         | Command::Show(_)
         | Command::Journal(_)
         | Command::Context(_)
         | Command::List
         | Command::Watch(_)
+        | Command::Model(_)
         | Command::Pack(_) => unreachable!("these are no actions"),
     }))
 }
 
-fn said(say: Say) -> Result<Action> {
+fn said(lang: Lang, say: Say) -> Result<Action> {
     let mut values = BTreeMap::new();
     for value in &say.values {
-        let (field, value) = value.split_once('=').ok_or_else(|| Usage(format!("`--set {value}`: write FIELD=VALUE")))?;
+        let (field, value) = value.split_once('=').ok_or_else(|| Usage(lang.write_field_value(value)))?;
         values.insert(field.trim().to_owned(), value.to_owned());
     }
-    let text = if say.text.is_empty() && values.is_empty() { read_stdin()? } else { say.text.join(" ") };
+    let text = if say.text.is_empty() && values.is_empty() { read_stdin(lang)? } else { say.text.join(" ") };
     Ok(Action::SubmitInput { text: text.into(), values })
 }
 
@@ -207,7 +230,7 @@ fn rejected(reject: Reject, opened: &Opened) -> Action {
     }
 }
 
-fn answered(answer: Answer, opened: &Opened) -> Result<Action> {
+fn answered(lang: Lang, answer: Answer, opened: &Opened) -> Result<Action> {
     let session = &opened.session;
     let Some(card) = session.phase().waiting().and_then(Waiting::card) else {
         // The session itself says what is pending.
@@ -215,13 +238,13 @@ fn answered(answer: Answer, opened: &Opened) -> Result<Action> {
     };
     let mut answers = vec![];
     for pair in &answer.answers {
-        let (question, value) = pair.split_once('=').ok_or_else(|| Usage(format!("`{pair}`: write QUESTION=ANSWER")))?;
+        let (question, value) = pair.split_once('=').ok_or_else(|| Usage(lang.write_question_answer(pair)))?;
         // Another card's questions are not this one's to judge: the session refuses the card.
         let is_other_card = answer.card.as_ref().is_some_and(|named| *named != card.id.to_string());
         if is_other_card {
             continue;
         }
-        answers.push(card.answer(question.trim(), value).map_err(|fault| Unknown(fault.to_string()))?);
+        answers.push(card.answer(question.trim(), value).map_err(|fault| Unknown(words::session::answer_error(lang, &fault)))?);
     }
     Ok(Action::Answer { card: answer.card.or_else(|| seen_card(opened)), answers })
 }
@@ -241,21 +264,20 @@ fn seen_card(opened: &Opened) -> Option<String> {
     opened.session.phase().waiting().and_then(Waiting::card).map(|card| card.id.to_string())
 }
 
-fn edited(edit: Edit) -> Result<Action> {
-    let tag = tag(&edit.tag)?;
-    let base = edit.base.as_deref().map(item_number).transpose()?;
-    let text = edit.text.map_or_else(read_stdin, Ok)?;
+fn edited(lang: Lang, edit: Edit) -> Result<Action> {
+    let tag = tag(lang, &edit.tag)?;
+    let base = edit.base.as_deref().map(|raw| item_number(lang, raw)).transpose()?;
+    let text = edit.text.map_or_else(|| read_stdin(lang), Ok)?;
     Ok(Action::EditItem { tag, base, text: text.into() })
 }
 
-fn item_number(raw: &str) -> Result<ItemNumber> {
-    let number =
-        raw.parse().map_err(|_| Unknown(format!("there is no item `{raw}`; items have numbers, `quire show` names them")))?;
+fn item_number(lang: Lang, raw: &str) -> Result<ItemNumber> {
+    let number = raw.parse().map_err(|_| Unknown(lang.no_such_item(raw)))?;
     Ok(ItemNumber(number))
 }
 
-fn tag(raw: &str) -> Result<Tag> {
-    Tag::parse(raw).map_err(|error| Usage(error.to_string()).into())
+fn tag(lang: Lang, raw: &str) -> Result<Tag> {
+    Tag::parse(raw).map_err(|error| Usage(lang.bad_tag(raw, error)).into())
 }
 
 fn present_rev(opened: &Opened, tag: &Tag, key: &str) -> Result<u64> {
@@ -264,25 +286,23 @@ fn present_rev(opened: &Opened, tag: &Tag, key: &str) -> Result<u64> {
     Ok(table.rev(key))
 }
 
-fn budget(set: SetBudget, present: Budget) -> Result<Budget> {
+fn budget(lang: Lang, set: SetBudget, present: Budget) -> Result<Budget> {
     if [&set.rounds, &set.tokens, &set.money, &set.time].iter().all(|limit| limit.is_none()) {
-        return Err(Usage("name a limit: --rounds, --tokens, --money or --time".to_owned()).into());
+        return Err(Usage(lang.name_a_limit()).into());
     }
     Ok(Budget {
-        rounds: limit(set.rounds.as_deref(), present.rounds, whole)?,
-        tokens: limit(set.tokens.as_deref(), present.tokens, whole)?,
-        money_micros: limit(set.money.as_deref(), present.money_micros, micros)?,
-        time_ms: limit(set.time.as_deref(), present.time_ms, milliseconds)?,
+        rounds: limit(lang, set.rounds.as_deref(), present.rounds, whole)?,
+        tokens: limit(lang, set.tokens.as_deref(), present.tokens, whole)?,
+        money_micros: limit(lang, set.money.as_deref(), present.money_micros, micros)?,
+        time_ms: limit(lang, set.time.as_deref(), present.time_ms, milliseconds)?,
     })
 }
 
-fn limit(given: Option<&str>, present: Option<u64>, read: impl Fn(&str) -> Option<u64>) -> Result<Option<u64>> {
+fn limit(lang: Lang, given: Option<&str>, present: Option<u64>, read: impl Fn(&str) -> Option<u64>) -> Result<Option<u64>> {
     match given {
         None => Ok(present),
         Some("none") => Ok(None),
-        Some(text) => {
-            read(text).map(Some).ok_or_else(|| Usage(format!("`{text}` is no limit; see `quire set-budget --help`")).into())
-        }
+        Some(text) => read(text).map(Some).ok_or_else(|| Usage(lang.no_limit(text)).into()),
     }
 }
 
@@ -290,7 +310,8 @@ fn whole(text: &str) -> Option<u64> {
     text.replace(['_', ','], "").parse().ok()
 }
 
-fn micros(text: &str) -> Option<u64> {
+/// Reads an amount of money, in millionths.
+pub fn micros(text: &str) -> Option<u64> {
     let amount: f64 = text.parse().ok()?;
     (amount >= 0.0 && amount.is_finite()).then(|| (amount * 1e6).round() as u64)
 }
@@ -309,11 +330,11 @@ fn milliseconds(text: &str) -> Option<u64> {
     (amount >= 0.0 && amount.is_finite()).then(|| (amount * unit).round() as u64)
 }
 
-fn read_stdin() -> Result<String> {
+fn read_stdin(lang: Lang) -> Result<String> {
     if std::io::stdin().is_terminal() {
-        eprintln!("Type the text; end it with Ctrl-D on a line of its own.");
+        eprintln!("{}", lang.type_until_end());
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("the text on stdin cannot be read")?;
+    std::io::stdin().read_to_string(&mut text).context(lang.stdin_unreadable())?;
     Ok(text)
 }

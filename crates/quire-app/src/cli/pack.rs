@@ -10,6 +10,7 @@ use quire_core::pack::{self, Pack};
 use crate::options::PackCommand;
 use crate::packs::{Found, Packs};
 use crate::report::{self, Unknown};
+use crate::words::Lang;
 
 mod check;
 mod install;
@@ -19,22 +20,23 @@ mod skills;
 mod test;
 
 /// Runs one of them.
-pub fn run(data: &Path, command: PackCommand, is_json: bool) -> Result<ExitCode> {
+pub fn run(data: &Path, lang: Lang, command: PackCommand, is_json: bool) -> Result<ExitCode> {
     let packs = Packs::of(data);
     match command {
         PackCommand::New(new) => new::new(new, is_json),
-        PackCommand::Check { pack } => check::check(&packs, &pack, is_json),
-        PackCommand::Test { pack, update } => test::test(&packs, &pack, update, is_json),
+        PackCommand::Check { pack } => check::check(lang, &packs, &pack, is_json),
+        PackCommand::Test { pack, update } => test::test(lang, &packs, &pack, update, is_json),
         PackCommand::List => list::list(&packs, is_json),
-        PackCommand::Install(install) => install::install(data, &packs, install, is_json),
+        PackCommand::Install(install) => install::install(lang, data, &packs, install, is_json),
     }
 }
 
 /// Refuses a pack that does not start, with every error and its place.
-pub fn refuse_unreadable(found: &Found) -> Result<()> {
+pub fn refuse_unreadable(lang: Lang, found: &Found) -> Result<()> {
     let (_, diagnostics) = diagnose(found);
-    let errors: Vec<String> = errors_of(&diagnostics).map(|diagnostic| report::diagnostic(&found.files, diagnostic)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(Unknown(format!("the pack cannot be used:\n{}", errors.join("\n"))).into()) }
+    let errors: Vec<String> =
+        errors_of(&diagnostics).map(|diagnostic| report::diagnostic(lang, &found.files, diagnostic)).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Unknown(lang.pack_unusable(errors.join("\n"))).into()) }
 }
 
 /// Reads a pack with what its files told before they were texts, in the order of files and lines.

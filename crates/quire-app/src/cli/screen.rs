@@ -1,115 +1,164 @@
 //! A session as a person reads it on a terminal: what it waits for, and what can be typed now.
 
+use quire_core::artifact::{Artifact, ArtifactState};
+use quire_core::blackboard::Item;
+use quire_core::context::{Note, NoteSource};
 use quire_core::event::Event;
+use quire_core::ids::{ArtifactId, ItemNumber};
 use quire_core::journal::Record;
-use quire_core::message::Usage;
 use quire_core::question::Card;
 use quire_core::session::{Phase, Session, Waiting};
+use quire_core::tag::{Pattern, Tag};
 use quire_runtime::driver::Opened;
 
 use super::Desk;
-use crate::wire;
+use super::paint::{Paint, printable};
+use crate::words::session::name;
+use crate::words::{self, Lang};
+use crate::{spending, wire};
 
 /// Prints a session: one JSON object, or what it waits for and what can be typed.
 pub fn tell(desk: &Desk, opened: &Opened) {
     if desk.is_json {
         println!("{}", wire::session(opened));
     } else {
-        print!("{}", waits(&opened.session));
+        print!("{}", printable(&waits(desk.lang, &opened.session)));
     }
 }
 
 /// Prints what stands above: the session, its texts, what was spent.
-pub fn head(opened: &Opened) {
+pub fn head(lang: Lang, opened: &Opened) {
     let session = &opened.session;
-    let title = if session.title().is_empty() { String::new() } else { format!(" “{}”", session.title()) };
+    let title = if session.title().is_empty() { String::new() } else { format!(" {}", lang.in_quotes(session.title())) };
     let pack = session.pack().map(|pack| pack.name.clone()).unwrap_or_default();
-    println!("Session {}{title}, pack {pack}, {} stage", session.id(), session.stage().as_str());
+    let stage = words::session::stage(lang, session.stage());
+    let mut text = lang.session_head(session.id(), title, pack, stage);
     for tag in session.board().tags() {
         if let Some(item) = session.board().newest(tag) {
-            let hidden = if session.is_hidden(tag) { ", hidden" } else { "" };
-            let state = format!("{:?}", session.board().state(item.number)).to_lowercase();
-            println!("  {tag}: {state}, item {}, {} characters{hidden}", item.number, item.content.chars().count());
+            let hidden = if session.is_hidden(tag) { lang.item_hidden() } else { String::new() };
+            let state = words::session::state(lang, session.board().state(item.number));
+            let characters = item.content.chars().count();
+            text.push_str(&format!("\n{}", lang.item_line(tag, state, item.number, characters, hidden)));
         }
     }
-    let Usage { input_tokens, cached_tokens, output_tokens, money_micros } = session.spent().usage;
-    let share = (100 * cached_tokens).checked_div(input_tokens).unwrap_or_default();
-    let money = money_micros as f64 / 1e6;
-    println!(
-        "Spent: {} rounds, {input_tokens} tokens in ({share}% cached), {output_tokens} out, {money:.4} money",
-        session.spent().rounds
-    );
+    let spent = lang.spent(session.spent().rounds, spending::words(lang, session.spent().usage));
+    println!("{}\n{spent}", printable(&text));
 }
 
-/// Says what a session waits for, and what can be typed now.
-pub fn waits(session: &Session) -> String {
+/// Says what a session waits for, and which commands can be typed now.
+pub fn waits(lang: Lang, session: &Session) -> String {
     let id = session.id();
+    let mut text = situation(lang, Paint::PLAIN, session);
     match session.phase() {
-        Phase::Idle => "The session has not begun.\n".to_owned(),
+        Phase::Idle | Phase::Done | Phase::Error { .. } => {}
         Phase::Running(_) => {
-            format!("Running: {}.\n  quire resume {id}   goes on\n  quire stop {id}     stops it\n", session.pending())
+            let (goes_on, stops_it) = (lang.goes_on(), lang.stops_it());
+            text.push_str(&format!("  quire resume {id}   {goes_on}\n  quire stop {id}     {stops_it}\n"));
         }
-        Phase::WaitingUser(waiting) => waiting_text(session, waiting),
-        Phase::Done => format!("{}The session is done.\n", final_texts(session)),
-        Phase::Error { reason } => format!("This session can only be read: {reason}\n"),
+        Phase::WaitingUser(waiting) => text.push_str(&commands(lang, session, waiting)),
+    }
+    text
+}
+
+/// Shows what a session is at: what went wrong, what is said or handed in, what is asked.
+pub fn situation(lang: Lang, paint: Paint, session: &Session) -> String {
+    match session.phase() {
+        Phase::Idle => lang.not_begun() + "\n",
+        Phase::Running(_) => lang.running(words::session::pending(lang, session)) + "\n",
+        Phase::WaitingUser(waiting) => waiting_text(lang, paint, session, waiting),
+        Phase::Done => format!("{}{}\n", final_texts(lang, paint, session), lang.done()),
+        Phase::Error { reason } => lang.only_readable(printable(reason)) + "\n",
     }
 }
 
-fn waiting_text(session: &Session, waiting: &Waiting) -> String {
-    let id = session.id();
+fn waiting_text(lang: Lang, paint: Paint, session: &Session, waiting: &Waiting) -> String {
     let mut text = String::new();
     if let Some(cause) = waiting.cause() {
-        text.push_str(&format!("{}: {}\n", cause.kind.as_str(), cause.message));
+        let cause = printable(&words::session::cause(lang, session, cause));
+        text.push_str(&format!("{}\n", paint.wrap(&paint.bold(&cause), "", "")));
     }
     match waiting {
         Waiting::SkillSelection => {
             for pack in session.offer() {
-                text.push_str(&format!("  {}: {}\n", pack.name, pack.description));
+                text.push_str(&printable(&format!("  {}: {}\n", pack.name, pack.description)));
             }
-            text.push_str(&format!("Choose a pack:\n  quire select {id} PACK\n"));
+            text.push_str(&format!("{}\n", lang.choose_pack()));
         }
         Waiting::Intake => {
             let intake = session.intake();
-            if let Some(pack) = session.pack() {
-                text.push_str(&format!("{}\n\n", pack.startup.prompt.trim()));
+            // Said once: what is filled in shows that it was read.
+            let is_blank = intake.values.is_empty() && intake.notes.is_empty();
+            if let Some(pack) = session.pack().filter(|_| is_blank) {
+                text.push_str(&format!("{}\n\n", paint.markdown(pack.startup.prompt.trim())));
             }
             for field in &intake.fields {
                 let value = intake.values.get(&field.id).map_or("", String::as_str);
-                let mark = if field.required { " *" } else { "" };
-                text.push_str(&format!("  {}{mark}: {value}\n", field.label));
+                let mark = if field.required { lang.required_mark() } else { String::new() };
+                let line = printable(&lang.field_line(&field.label, mark, value));
+                text.push_str(&format!("{}\n", paint.wrap(line.trim_start(), "  ", "    ")));
             }
-            text.push_str(&format!("\n  quire say {id} \"Label: value\"\n"));
-            if intake.missing().is_empty() {
-                text.push_str(&format!("  quire confirm {id}\n"));
+            for note in &intake.notes {
+                text.push_str(&format!("{}\n", paint.wrap(&printable(note), "  · ", "    ")));
             }
         }
         Waiting::Input { message, .. } => {
             if let Some(message) = message {
-                text.push_str(&format!("{}\n\n", message.trim()));
+                text.push_str(&format!("{}\n\n", paint.markdown(message.trim())));
             }
-            text.push_str(&card_text(session, waiting.card()));
-            text.push_str(&format!("  quire say {id} \"…\"\n"));
         }
         Waiting::ApproveStep(decision) => {
-            text.push_str(&format!("The agent wants {} to run: {}\n", decision.skill, decision.reason));
-            text.push_str(&format!("  quire approve {id}\n  quire reject {id} --reason \"…\"\n"));
+            let wants = lang.agent_wants(name(session, &decision.skill, decision.role.as_ref()), &decision.reason);
+            text.push_str(&format!("{}\n", paint.wrap(&printable(&wants), "", "")));
+            let skill = session.pack().and_then(|pack| pack.skill(decision.skill.as_str()));
+            let list = |patterns: &[Pattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(&lang.comma());
+            if let Some(skill) = skill {
+                text.push_str(&format!("{}\n", paint.dim(&printable(&lang.it_reads(list(&skill.input_tags))))));
+                text.push_str(&format!("{}\n", paint.dim(&lang.it_writes(list(&skill.outputs_for(decision.role.as_ref()))))));
+            }
         }
-        Waiting::ReviewArtifact { artifact, .. } => {
-            text.push_str(&artifact_text(session, *artifact));
-            text.push_str(&card_text(session, waiting.card()));
-            text.push_str(&format!("  quire accept {id}\n  quire reject {id} --reason \"…\"\n  quire discard {id}\n"));
-        }
+        Waiting::ReviewArtifact { artifact, .. } => text.push_str(&artifact_text(lang, paint, session, *artifact)),
         Waiting::WorkerQuestions { run, .. } => {
-            text.push_str(&format!("{} asks:\n", session.run(*run).title()));
-            text.push_str(&card_text(session, waiting.card()));
-            text.push_str(&format!("  quire discard {id}\n"));
+            let run = session.run(*run);
+            text.push_str(&format!("{}\n", lang.worker_asks(name(session, &run.skill, run.role.as_ref()))));
         }
         Waiting::Revision { artifact, .. } => {
-            text.push_str(&artifact_text(session, *artifact));
-            text.push_str(&format!(
-                "Say what to mend, or decide:\n  quire say {id} \"…\"\n  quire accept {id}\n  quire discard {id}\n"
-            ));
+            text.push_str(&artifact_text(lang, paint, session, *artifact));
+            text.push_str(&notes_text(lang, paint, session, *artifact));
+            text.push_str(&format!("{}\n", lang.say_what_to_mend()));
         }
+    }
+    text
+}
+
+/// The commands of a shell that answer what is waited for.
+fn commands(lang: Lang, session: &Session, waiting: &Waiting) -> String {
+    let id = session.id();
+    let mut text = String::new();
+    let say = format!("  quire say {id} \"…\"\n");
+    match waiting {
+        Waiting::SkillSelection => text.push_str(&format!("  quire select {id} PACK\n")),
+        Waiting::Intake => {
+            text.push_str(&format!("\n  quire say {id} \"{}\"\n", lang.label_value_example()));
+            if session.intake().missing().is_empty() {
+                text.push_str(&format!("  quire confirm {id}\n"));
+            }
+        }
+        Waiting::Input { card, .. } => {
+            text.push_str(&card_commands(session, card.as_ref()));
+            text.push_str(&say);
+        }
+        Waiting::ApproveStep(_) => {
+            text.push_str(&format!("  quire approve {id}\n  quire reject {id} --reason \"…\"\n"));
+        }
+        Waiting::ReviewArtifact { card, .. } => {
+            text.push_str(&card_commands(session, card.as_ref()));
+            text.push_str(&format!("  quire accept {id}\n  quire reject {id} --reason \"…\"\n  quire discard {id}\n"));
+        }
+        Waiting::WorkerQuestions { card, .. } => {
+            text.push_str(&card_commands(session, Some(card)));
+            text.push_str(&format!("  quire discard {id}\n"));
+        }
+        Waiting::Revision { .. } => text.push_str(&format!("{say}  quire accept {id}\n  quire discard {id}\n")),
     }
     if waiting.cause().is_some() {
         text.push_str(&format!("  quire retry {id}\n"));
@@ -117,24 +166,59 @@ fn waiting_text(session: &Session, waiting: &Waiting) -> String {
     text
 }
 
-fn artifact_text(session: &Session, id: quire_core::ids::ArtifactId) -> String {
+fn artifact_text(lang: Lang, paint: Paint, session: &Session, id: ArtifactId) -> String {
     let artifact = session.artifact(id);
-    let mut text = String::new();
-    for (tag, number) in &artifact.items {
-        text.push_str(&format!("── {tag} ──\n{}\n\n", wire::content(session, session.board().item(*number)).trim_end()));
-    }
+    let name = name(session, &artifact.skill, artifact.role.as_ref());
+    let mut text = texts(lang, paint, session, artifact);
+    // What a worker or a check says of a hidden text may tell what stands in it.
+    let holds_hidden = artifact.items.keys().any(|tag| session.is_hidden(tag));
+    let said = |words: &str| if holds_hidden { lang.hidden_text() } else { words.to_owned() };
     if !artifact.summary.is_empty() {
-        text.push_str(&format!("{} says: {}\n", artifact.skill, artifact.summary));
+        let says = printable(&lang.worker_says(&name, said(&artifact.summary)));
+        text.push_str(&format!("{}\n", paint.wrap(&says, "", "")));
     }
     for check in &artifact.failed_checks {
-        text.push_str(&format!("check: {check}\n"));
+        text.push_str(&format!("{}\n", printable(&lang.check_fails(said(check)))));
     }
-    text.push_str(&format!("Artifact {id} of {}:\n", artifact.skill));
+    text.push_str(&format!("{}\n", paint.bold(&lang.artifact_line(id, name))));
     text
 }
 
-fn card_text(session: &Session, card: Option<&Card>) -> String {
-    let Some(card) = card else { return String::new() };
+/// An artifact's texts, each under its tag.
+pub fn texts(lang: Lang, paint: Paint, session: &Session, artifact: &Artifact) -> String {
+    let text = |(tag, number): (&Tag, &ItemNumber)| {
+        let shown = shown(lang, session, session.board().item(*number));
+        let content =
+            if session.pack().is_some_and(|pack| pack.is_table(tag)) { printable(&shown) } else { paint.markdown(&shown) };
+        format!("{}\n{}\n\n", paint.bold(&printable(&format!("── {tag} ──"))), content.trim_end())
+    };
+    artifact.items.iter().map(text).collect()
+}
+
+/// An item's text, or a word in its place where it is hidden.
+pub fn shown(lang: Lang, session: &Session, item: &Item) -> String {
+    if session.is_hidden(&item.tag) { lang.hidden_text() } else { item.content.to_string() }
+}
+
+fn notes_text(lang: Lang, paint: Paint, session: &Session, id: ArtifactId) -> String {
+    let artifact = session.artifact(id);
+    let notes = session.work(&artifact.skill, artifact.role.as_ref()).map(|work| work.notes.as_slice()).unwrap_or_default();
+    let line = |note: &Note| {
+        let words = match &note.from {
+            NoteSource::User => note.text.to_string(),
+            NoteSource::Check => lang.note_by_check(&note.text),
+            NoteSource::Review(skill) => lang.note_by_review(name(session, skill, None), &note.text),
+        };
+        format!("{}\n", paint.wrap(&printable(&words), "  · ", "    "))
+    };
+    if notes.is_empty() {
+        return String::new();
+    }
+    format!("{}\n{}", lang.notes_so_far(), notes.iter().map(line).collect::<String>())
+}
+
+/// A card's questions with their options, one below the other.
+pub fn card_text(card: &Card) -> String {
     let mut text = String::new();
     for question in &card.questions {
         let mark = if question.required { " *" } else { "" };
@@ -143,41 +227,40 @@ fn card_text(session: &Session, card: Option<&Card>) -> String {
             text.push_str(&format!("      {}  {}\n", option.id, option.label));
         }
     }
+    printable(&text)
+}
+
+fn card_commands(session: &Session, card: Option<&Card>) -> String {
+    let Some(card) = card else { return String::new() };
     let example = card.questions.first().map_or("q1", |question| question.id.as_str());
-    text.push_str(&format!("  quire answer {} {example}=…\n  quire skip {}\n", session.id(), session.id()));
-    text
+    let id = session.id();
+    format!("{}  quire answer {id} {example}=…\n  quire skip {id}\n", card_text(card))
 }
 
 /// The texts that a finished session has come to: what the last accepted artifact holds, else nothing.
-fn final_texts(session: &Session) -> String {
-    let accepted =
-        session.artifacts().iter().rev().find(|artifact| artifact.state == quire_core::artifact::ArtifactState::Accepted);
-    let Some(artifact) = accepted else { return String::new() };
-    let texts = artifact
-        .items
-        .iter()
-        .map(|(tag, number)| format!("── {tag} ──\n{}\n\n", wire::content(session, session.board().item(*number)).trim_end()));
-    texts.collect()
+fn final_texts(lang: Lang, paint: Paint, session: &Session) -> String {
+    let accepted = session.artifacts().iter().rev().find(|artifact| artifact.state == ArtifactState::Accepted);
+    accepted.map(|artifact| texts(lang, paint, session, artifact)).unwrap_or_default()
 }
 
 /// One record on a line.
-pub fn record(record: &Record) -> String {
+pub fn record(lang: Lang, record: &Record) -> String {
     let what = match &record.event {
-        Event::Started(start) => format!("started {}", start.title),
-        Event::User(action) => format!("user {}", action.verb().as_str()),
-        Event::Drawn { seed } => format!("drew by seed {seed}"),
+        Event::Started(start) => lang.record_started(&start.title),
+        Event::User(action) => lang.record_user(action.verb().as_str()),
+        Event::Drawn { seed } => lang.record_drew(seed),
         Event::ModelAsked(asked) => {
-            let who = asked.trace.as_ref().map_or("agent", |trace| trace.skill.as_str());
-            format!("asked {} for {who}, call {}, attempt {}", asked.model, asked.call, asked.attempt)
+            let who = asked.trace.as_ref().map_or_else(|| lang.record_agent(), |trace| trace.skill.to_string());
+            lang.record_asked(&asked.model, who, asked.call, asked.attempt)
         }
         Event::ModelReplied { call, reply } => {
             let calls: Vec<&str> = reply.calls.iter().map(|call| call.name.as_str()).collect();
-            let said = if calls.is_empty() { "text".to_owned() } else { calls.join(", ") };
-            format!("reply to call {call}: {said}, {} tokens in, {} out", reply.usage.input_tokens, reply.usage.output_tokens)
+            let said = if calls.is_empty() { lang.record_text() } else { calls.join(", ") };
+            lang.record_replied(call, said, spending::words(lang, reply.usage))
         }
-        Event::ModelFailed { call, failure, .. } => format!("call {call} failed: {}", failure.message),
-        Event::ModelIgnored { call, cause, .. } => format!("call {call} is over: {cause}"),
+        Event::ModelFailed { call, failure, .. } => lang.record_failed(call, &failure.message),
+        Event::ModelIgnored { call, cause, .. } => lang.record_over(call, cause),
     };
     let time = jiff::Timestamp::from_millisecond(record.time.0).map(|time| time.to_string()).unwrap_or_default();
-    format!("{:>5}  {time}  {what}", record.id)
+    printable(&format!("{:>5}  {time}  {what}", record.id))
 }

@@ -13,6 +13,7 @@ use quire_core::session::Phase;
 use super::{Desk, screen};
 use crate::report;
 use crate::wire;
+use crate::words;
 
 const LOOK_PAUSE: Duration = Duration::from_millis(150);
 
@@ -30,7 +31,7 @@ pub async fn watch(desk: &Desk, session: &str) -> Result<ExitCode> {
                 if desk.is_json {
                     println!("{}", masked.record(record));
                 } else {
-                    println!("{}", screen::record(record));
+                    println!("{}", screen::record(desk.lang, record));
                 }
             }
             // More may have been written since `newest` was read, and between the two readings.
@@ -39,7 +40,9 @@ pub async fn watch(desk: &Desk, session: &str) -> Result<ExitCode> {
             match opened.session.phase() {
                 Phase::Error { .. } => return Ok(ExitCode::from(report::FINE)),
                 Phase::Done if is_all_told => return Ok(ExitCode::from(report::FINE)),
-                Phase::WaitingUser(_) if is_all_told && !desk.is_json => println!("       … {}", opened.session.pending()),
+                Phase::WaitingUser(_) if is_all_told && !desk.is_json => {
+                    println!("       … {}", words::session::pending(desk.lang, &opened.session))
+                }
                 Phase::Done | Phase::WaitingUser(_) | Phase::Running(_) | Phase::Idle => {}
             }
         }

@@ -47,6 +47,7 @@ fn a_session_as_json_has_the_fixed_shape() {
         blackboard: list
         log: list
         incomplete: list
+        calls: list
     "#]]
     .assert_eq(&shape(&view));
     expect![[r#"
@@ -101,6 +102,7 @@ fn a_play_as_a_person_reads_it() {
           user.brief: accepted, item 2, 7 characters
           用户.最新输入: accepted, item 1, 7 characters
         Spent: 2 rounds, 0 tokens in (0% cached), 0 out, 0.0000 money
+        Last call: 2 by write, 0 tokens in (0% cached), 0 out, 0.0000 money
         ── text.draft ──
         The lamp was dark.
 
@@ -120,6 +122,8 @@ fn a_play_as_a_person_reads_it() {
         [0]
         $ quire accept SESSION --artifact 2
         The agent wants polish to run: The text stands.
+          It reads text.confirmed
+          It writes final.draft
           quire approve SESSION
           quire reject SESSION --reason "…"
         [0]
@@ -135,6 +139,7 @@ fn a_play_as_a_person_reads_it() {
           user.brief: accepted, item 2, 7 characters
           用户.最新输入: accepted, item 1, 7 characters
         Spent: 5 rounds, 0 tokens in (0% cached), 0 out, 0.0000 money
+        Last call: 5 by the main agent, 0 tokens in (0% cached), 0 out, 0.0000 money
         All is done.
 
           quire say SESSION "…"
@@ -162,6 +167,7 @@ fn a_play_as_a_person_reads_it() {
           user.brief: accepted, item 2, 7 characters
           用户.最新输入: accepted, item 1, 7 characters
         Spent: 5 rounds, 0 tokens in (0% cached), 0 out, 0.0000 money
+        Last call: 5 by the main agent, 0 tokens in (0% cached), 0 out, 0.0000 money
         ── text.draft ──
         The lamp was darker.
 
@@ -284,9 +290,9 @@ fn what_is_not_there_and_what_is_not_understood() {
         (3, &["context", "nope"]),
         (3, &["new", "no-such-pack", "--model", "demo"]),
         (3, &["new", broken, "--model", "demo"]),
-        (2, &["new", "short-story", "--model", "gpt"]),
-        (2, &["new", "short-story", "--model", "scripted:/no/such/file"]),
-        (2, &["new", "short-story", "--model", &bad]),
+        (3, &["new", "short-story", "--model", "gpt"]),
+        (3, &["new", "short-story", "--model", "scripted:/no/such/file"]),
+        (3, &["new", "short-story", "--model", &bad]),
         (2, &["new", "short-story", "--burst", "0"]),
         (2, &["frobnicate"]),
         (2, &[]),
@@ -329,11 +335,11 @@ fn what_is_not_there_and_what_is_not_understood() {
         new PLACE/broken --model demo [3]
             quire: the pack cannot be used:
             orchestrator.md:4:11: error: there is no `workers/a/SKILL.md`
-        new short-story --model gpt [2]
-            quire: there is no model profile `gpt`; leave `--model` out to use QUIRE_MODEL_URL, or give `scripted:FILE`
-        new short-story --model scripted:/no/such/file [2]
+        new short-story --model gpt [3]
+            quire: there is no model profile `gpt`;
+        new short-story --model scripted:/no/such/file [3]
             quire: the scenario /no/such/file cannot be read: No such file or directory (os error 2); name a file of UTF-8 text
-        new short-story --model scripted:PLACE/bad.scenario [2]
+        new short-story --model scripted:PLACE/bad.scenario [3]
             quire: the scenario has faults:
             PLACE/bad.scenario:2:7: error: `frob` is no word for this
         new short-story --burst 0 [2]

@@ -52,6 +52,8 @@ impl Desk {
         for (variable, _) in std::env::vars().filter(|(name, _)| name.starts_with("QUIRE_") || name.starts_with("OPENAI_")) {
             command.env_remove(variable);
         }
+        // What a person reads is English here, whoever runs the tests.
+        command.env("LC_ALL", "C.UTF-8");
         command.env("QUIRE_DATA", self.path().join("data")).envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -9,14 +9,15 @@ use serde_json::json;
 use super::{counted, diagnose, errors_of, skills};
 use crate::packs::{Found, Packs, Spot};
 use crate::report;
+use crate::words::Lang;
 
 /// Reads a pack to the end and tells what is wrong with it; 1 with errors, else 0.
-pub fn check(packs: &Packs, name_or_folder: &str, is_json: bool) -> Result<ExitCode> {
+pub fn check(lang: Lang, packs: &Packs, name_or_folder: &str, is_json: bool) -> Result<ExitCode> {
     let spot = packs.locate(name_or_folder)?;
     if let Spot::Folder(folder) = &spot
         && let Some(skills) = skills::in_folder(folder)?
     {
-        return skills::check(folder, &skills, is_json);
+        return skills::check(lang, folder, &skills, is_json);
     }
     let found = spot.read()?;
     let (pack, diagnostics) = diagnose(&found);
@@ -30,18 +31,18 @@ pub fn check(packs: &Packs, name_or_folder: &str, is_json: bool) -> Result<ExitC
             })
         );
     } else {
-        tell(&found, &diagnostics);
+        tell(lang, &found, &diagnostics);
     }
     Ok(exit(&diagnostics))
 }
 
 /// Prints the findings and how many they are.
-pub(super) fn tell(found: &Found, diagnostics: &[Diagnostic]) {
+pub(super) fn tell(lang: Lang, found: &Found, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
-        println!("{}", report::diagnostic(&found.files, diagnostic));
+        println!("{}", report::diagnostic(lang, &found.files, diagnostic));
     }
     let (errors, warnings) = counts(diagnostics);
-    println!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
+    println!("{}", lang.pack_counts(counted(errors, "error"), counted(warnings, "warning"), errors, warnings));
 }
 
 /// Counts errors and warnings.

@@ -18,22 +18,23 @@ use crate::options::PackInstall;
 use crate::packs::incoming::Incoming;
 use crate::packs::{Found, Packs, Spot, belongs_to_pack, read_folder};
 use crate::report::{self, Unknown};
+use crate::words::Lang;
 
 /// How much of a hash tells versions apart for a person.
 const SHORT_HASH_CHARS: usize = 8;
 
 /// Installs a pack.
-pub fn install(data: &Path, packs: &Packs, install: PackInstall, is_json: bool) -> Result<ExitCode> {
+pub fn install(lang: Lang, data: &Path, packs: &Packs, install: PackInstall, is_json: bool) -> Result<ExitCode> {
     let PackInstall { source, name, replace } = install;
     let incoming = Incoming::read(&source).map_err(|error| Unknown(format!("nothing is installed: {error:#}")))?;
     let found = texts(&incoming);
-    refuse_unreadable(&found).context("nothing is installed")?;
+    refuse_unreadable(lang, &found).context("nothing is installed")?;
     let (pack, diagnostics) = diagnose(&found);
     let pack = pack.expect("a pack without errors is there");
     let hash = pack.hash.clone();
     if !is_json {
         println!("{} {} from {}\n  hash {hash}", pack.name, pack.version, source.display());
-        tell_warnings(&found, &diagnostics);
+        tell_warnings(lang, &found, &diagnostics);
     }
     let own_name = name.unwrap_or_else(|| folder_name(&pack.name));
     ensure_name(&own_name)?;
@@ -165,9 +166,9 @@ fn ensure_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn tell_warnings(found: &Found, diagnostics: &[Diagnostic]) {
+fn tell_warnings(lang: Lang, found: &Found, diagnostics: &[Diagnostic]) {
     if !diagnostics.is_empty() && errors_of(diagnostics).next().is_none() {
-        check::tell(found, diagnostics);
+        check::tell(lang, found, diagnostics);
     }
 }
 

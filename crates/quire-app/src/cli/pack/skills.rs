@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::{check, counted, errors_of};
 use crate::packs::{Found, read_text};
+use crate::words::Lang;
 
 /// Where folders of skills lie below a folder; an empty name is the folder itself.
 const PLACES: [&str; 3] = ["", "skills", "workers"];
@@ -77,7 +78,7 @@ fn count_files(folder: &Path) -> usize {
 }
 
 /// Tells what would load, what is wrong, and how to make a pack of them.
-pub(super) fn check(folder: &Path, skills: &[SkillFolder], is_json: bool) -> Result<ExitCode> {
+pub(super) fn check(lang: Lang, folder: &Path, skills: &[SkillFolder], is_json: bool) -> Result<ExitCode> {
     let (found, diagnostics) = diagnose(skills);
     let loaded = |skill: &SkillFolder| read_alone(skill).0;
     if is_json {
@@ -127,7 +128,7 @@ pub(super) fn check(folder: &Path, skills: &[SkillFolder], is_json: bool) -> Res
     let acts = first.chain(skills.iter().map(copy)).chain([list, "quire pack check my-pack".to_owned()]);
     acts.enumerate().for_each(|(index, act)| println!("  {}. {act}", index + 1));
     println!();
-    check::tell(&found, &diagnostics);
+    check::tell(lang, &found, &diagnostics);
     Ok(check::exit(&diagnostics))
 }
 

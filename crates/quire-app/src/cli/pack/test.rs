@@ -18,6 +18,7 @@ use super::{counted, refuse_unreadable};
 use crate::out;
 use crate::packs::{Packs, Suite};
 use crate::report::{self, Usage};
+use crate::words::Lang;
 
 /// Lines of one difference that are shown.
 const DIFF_LINES_MAX: usize = 80;
@@ -49,9 +50,9 @@ struct Change {
 }
 
 /// Plays all scenarios of a pack; 1 where one goes otherwise than it should, or there is none.
-pub fn test(packs: &Packs, name_or_folder: &str, update: bool, is_json: bool) -> Result<ExitCode> {
+pub fn test(lang: Lang, packs: &Packs, name_or_folder: &str, update: bool, is_json: bool) -> Result<ExitCode> {
     let suite = packs.locate(name_or_folder)?.suite()?;
-    refuse_unreadable(&suite.found)?;
+    refuse_unreadable(lang, &suite.found)?;
     if update && suite.folder.is_none() {
         let words = format!("`{name_or_folder}` is built in, so nothing can be kept beside it; give a folder");
         return Err(Usage(words).into());
@@ -95,7 +96,7 @@ fn try_one(suite: &Suite, file: &str, text: &str) -> Tried {
     let mut tried = Tried { file: file.to_owned(), faults: vec![], changes: vec![], prompt_count: 0, kept };
     match suite::play(&suite.found.files, file, text) {
         Err(diagnostics) => {
-            tried.faults = diagnostics.iter().map(|found| report::diagnostic(&suite.files, found)).collect();
+            tried.faults = diagnostics.iter().map(|found| report::diagnostic(Lang::En, &suite.files, found)).collect();
             tried.kept.extend(suite.files.0.keys().filter(|path| path.starts_with(&format!("tests/prompts/{name}/"))).cloned());
         }
         Ok(Played { told, prompts, faults }) => {
