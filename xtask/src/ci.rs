@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::shell::{self, cargo, run_and_hear};
 
 mod aimock;
+mod mcp;
 mod packs;
 mod walls;
 
@@ -28,7 +29,8 @@ fn run_stages(tests: &mut Tests) -> Result<()> {
         shell::run(cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     stage("built-in packs", packs::check)?;
-    stage("a session against a foreign model server", aimock::check)
+    stage("a session against a foreign model server", aimock::check)?;
+    stage("foreign tool servers, and a foreign client", mcp::check)
 }
 
 /// Runs every stage, and ends with the number of tests.

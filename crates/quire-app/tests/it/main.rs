@@ -12,4 +12,5 @@ mod models;
 mod old_pack;
 mod pack;
 mod story;
+mod tasks;
 mod together;
