@@ -175,7 +175,8 @@ impl Records {
 
     /// Counts the records that are no second attempt at something.
     pub async fn news(&self) -> i64 {
-        let count = "SELECT count(*) FROM records WHERE body NOT LIKE '%\"model_asked\"%' OR body LIKE '%\"attempt\":1,%'";
+        let count = "SELECT count(*) FROM records WHERE (body NOT LIKE '%\"model_asked\"%' AND body NOT LIKE '%\"tool_asked\"%')
+                     OR body LIKE '%\"attempt\":1,%' OR body LIKE '%\"attempt\":1}%'";
         sqlx::query_scalar(count).fetch_one(&self.0).await.expect("records can be counted")
     }
 
