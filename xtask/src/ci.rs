@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::shell::{self, cargo, run_and_hear};
 
 mod aimock;
+mod mcp;
 mod packs;
 mod small_model;
 mod walls;
@@ -30,7 +31,8 @@ fn run_stages(tests: &mut Tests) -> Result<()> {
     })?;
     stage("built-in packs", packs::check)?;
     stage("a session against a foreign model server", aimock::check)?;
-    stage("a session with a real, very small model", small_model::check)
+    stage("a session with a real, very small model", small_model::check)?;
+    stage("foreign tool servers, and a foreign client", mcp::check)
 }
 
 /// Runs every stage, and ends with the number of tests.

@@ -1,4 +1,5 @@
-//! How models and stores are reached: one file each, strangers to each other.
+//! How models, stores and tools are reached: one file each, strangers to each other.
 
 pub mod providers;
 pub mod stores;
+pub mod tools;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use quire_adapters::stores::sqlite::SqliteStore;
+use quire_adapters::tools::mcp::McpTools;
+use quire_adapters::tools::mcp::config::ToolsConfig;
 use quire_core::chance::Seed;
 use quire_core::ids::{SessionId, Timestamp};
 use quire_runtime::driver::Ports;
@@ -22,12 +24,15 @@ mod act;
 mod chat;
 mod demo;
 mod look;
+mod mcp;
 mod model;
 mod pack;
 mod paint;
 mod prefix;
 mod progress;
 mod screen;
+mod task;
+mod tool;
 mod watch;
 
 /// Runs one command.
@@ -41,9 +46,10 @@ pub async fn run(options: Options, lang: Lang) -> Result<ExitCode> {
         Command::Demo(demo) => demo::demo(&folder, lang, demo).await,
         Command::Model(model) => model::run(&folder, lang, model.command, is_json).await,
         Command::Pack(pack) => pack::run(&folder, lang, pack.command, is_json),
+        Command::Tool(tool) => tool::tool(&folder, tool.command, is_json).await,
         command => {
             let desk = Desk::open(&folder, lang, is_json).await?;
-            match command {
+            let done = match command {
                 Command::Show(on) => look::show(&desk, &on.session).await,
                 Command::Journal(on) => look::journal(&desk, &on.session).await,
                 Command::Context(context) => look::context(&desk, &context).await,
@@ -51,13 +57,18 @@ pub async fn run(options: Options, lang: Lang) -> Result<ExitCode> {
                 Command::Watch(on) => watch::watch(&desk, &on.session).await,
                 Command::Chat(chat) => chat::chat(&desk, chat).await,
                 Command::New(new) => act::new(&desk, new).await,
+                Command::Task(task) => task::task(&desk, task.command).await,
+                Command::Mcp(mcp) => mcp::serve(desk.clone(), mcp).await,
                 command => act::act(&desk, command).await,
-            }
+            };
+            desk.tools.close().await;
+            done
         }
     }
 }
 
 /// What a command works with: the data folder and its sessions.
+#[derive(Clone)]
 pub struct Desk {
     /// The sessions.
     pub fleet: Fleet,
@@ -71,6 +82,8 @@ pub struct Desk {
     pub folder: PathBuf,
     /// The language in which a person is spoken to.
     pub lang: Lang,
+    /// The tool servers.
+    pub tools: Arc<McpTools>,
     /// Whether one JSON object is wanted instead of words.
     pub is_json: bool,
 }
@@ -81,15 +94,24 @@ impl Desk {
         let folder: PathBuf = std::path::absolute(folder).context("the data folder has no path")?;
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder).await?);
         let models = Arc::new(KnownModels::of(&folder));
+        let tools = ToolsConfig::load(&folder);
+        let task_caps = tools.as_ref().map(|config| config.deep_task).unwrap_or_default();
+        let tools = Arc::new(match tools {
+            Ok(config) => McpTools::new(config.servers),
+            // A deep task says so; nothing else needs them.
+            Err(error) => McpTools::broken(error.to_string()),
+        });
         let ports = Ports {
             store: store.clone(),
             models: models.clone(),
             clock: Arc::new(SystemClock),
             chance: Arc::new(SystemChance),
             retry: RetryPolicy::default(),
+            tools: tools.clone(),
+            task_caps,
         };
         let packs = Packs::of(&folder);
-        Ok(Self { fleet: Fleet::new(ports), store, packs, models, folder, lang, is_json })
+        Ok(Self { fleet: Fleet::new(ports), store, packs, models, tools, folder, lang, is_json })
     }
 }
 

@@ -24,8 +24,9 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(error) => return report::usage(&error),
     };
+    // What goes wrong with a tool server is said where it is used, in our words.
     // Logs go to stderr: stdout belongs to what was asked for.
-    let filter = tracing_subscriber::EnvFilter::try_from_env("QUIRE_LOG").unwrap_or_else(|_| "warn".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_env("QUIRE_LOG").unwrap_or_else(|_| "warn,rmcp=off".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     // Before any connection: without it the first request would panic.
     rustls::crypto::ring::default_provider().install_default().ok();

@@ -87,6 +87,12 @@ pub enum Command {
     Model(Model),
     /// Look after packs.
     Pack(Pack),
+    /// Have sub-agents dig into questions beside a session.
+    Task(Task),
+    /// Look after the tool servers that deep tasks work with.
+    Tool(Tool),
+    /// Serve packs, sessions and your actions to other programs by the Model Context Protocol.
+    Mcp(Mcp),
 }
 
 /// A session.
@@ -514,4 +520,128 @@ pub struct PackInstall {
     /// Replace another version of the same name; else both are kept.
     #[arg(long)]
     pub replace: bool,
+}
+
+/// `quire task …`.
+#[derive(Debug, Args)]
+pub struct Task {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TaskCommand,
+}
+
+/// One command on deep tasks.
+#[derive(Debug, Subcommand)]
+pub enum TaskCommand {
+    /// Start a deep task, and stay until it is over.
+    Start(StartTask),
+    /// List a session's deep tasks.
+    List(OnSession),
+    /// Show a deep task and its result.
+    Show(OnTask),
+    /// End a deep task; what it has found is kept.
+    Cancel(OnTask),
+    /// Stay until a deep task is over, or all are; goes on with what a stopped program left.
+    Watch {
+        /// The session.
+        session: String,
+        /// The task; else all of them.
+        task: Option<u64>,
+    },
+}
+
+/// `quire task start`.
+#[derive(Debug, Args)]
+pub struct StartTask {
+    /// The session.
+    pub session: String,
+    /// What to find out: all that the sub-agent is told. Without any, it is read from stdin.
+    pub task: Vec<String>,
+    /// A name for it.
+    #[arg(long)]
+    pub title: Option<String>,
+    /// A tag or pattern of the book that it may search and read; else it sees nothing of the book.
+    #[arg(long = "grant", value_name = "PATTERN")]
+    pub grants: Vec<String>,
+    /// Do not wait; `quire task watch` goes on.
+    #[arg(long)]
+    pub detach: bool,
+}
+
+/// A deep task of a session.
+#[derive(Debug, Args)]
+pub struct OnTask {
+    /// The session.
+    pub session: String,
+    /// The task.
+    pub task: u64,
+}
+
+/// `quire tool …`.
+#[derive(Debug, Args)]
+pub struct Tool {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ToolCommand,
+}
+
+/// One command on tool servers.
+#[derive(Debug, Subcommand)]
+pub enum ToolCommand {
+    /// Add a server, or change one: a command after `--`, or a URL.
+    Add(AddTool),
+    /// List the servers.
+    List,
+    /// Start a server, and list its tools and what deep tasks get of them.
+    Test {
+        /// The server.
+        name: String,
+    },
+    /// Remove a server.
+    Remove {
+        /// The server.
+        name: String,
+    },
+}
+
+/// `quire tool add`. What is not given stays, where the server is there.
+#[derive(Debug, Args)]
+pub struct AddTool {
+    /// A name: lower-case letters, digits, `-` and `_`.
+    pub name: String,
+    /// Where a running server is reached, by streamable HTTP.
+    #[arg(long, conflicts_with = "command")]
+    pub url: Option<String>,
+    /// A variable of the program's environment.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub variables: Vec<String>,
+    /// A tool that deep tasks may use although the server does not mark it as only reading.
+    #[arg(long = "tick", value_name = "TOOL")]
+    pub ticked: Vec<String>,
+    /// Where its tools are used.
+    #[arg(long = "context", value_enum, value_name = "CONTEXT")]
+    pub contexts: Vec<ToolContext>,
+    /// How long a call may take: `90s`, `2m`.
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// The program and its arguments.
+    #[arg(last = true)]
+    pub command: Vec<String>,
+}
+
+/// Where tools are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ToolContext {
+    /// Beside the user.
+    Foreground,
+    /// In deep tasks.
+    Background,
+}
+
+/// `quire mcp`.
+#[derive(Debug, Args)]
+pub struct Mcp {
+    /// Serve by streamable HTTP on this loopback address instead of stdin and stdout.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http: Option<std::net::SocketAddr>,
 }

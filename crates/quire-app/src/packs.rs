@@ -77,7 +77,7 @@ pub struct Suite {
 }
 
 /// Finds packs by name, in a fixed order: built-in, the data folder's `packs/`, the folders of `QUIRE_PACKS`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Packs {
     folders: Vec<PathBuf>,
 }

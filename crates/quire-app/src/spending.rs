@@ -43,8 +43,16 @@ pub fn calls(records: &[Record]) -> Vec<CallCost> {
                     usage: reply.usage,
                 });
             }
-            Event::Started(_) | Event::User(_) | Event::ModelFailed { .. } | Event::Drawn { .. } | Event::ModelIgnored { .. } => {
-            }
+            Event::Started(_)
+            | Event::User(_)
+            | Event::ModelFailed { .. }
+            | Event::Drawn { .. }
+            | Event::ModelIgnored { .. }
+            | Event::TaskEquipped(_)
+            | Event::ToolAsked { .. }
+            | Event::ToolAnswered { .. }
+            | Event::ToolLost { .. }
+            | Event::TaskOverdue { .. } => {}
         }
     }
     calls

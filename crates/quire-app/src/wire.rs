@@ -2,13 +2,16 @@
 //!
 //! What the pack hides from the user is masked here by tag, in every view.
 
+use std::collections::BTreeSet;
+
 use quire_adapters::providers::shown_reasoning;
 use quire_core::artifact::Artifact;
 use quire_core::blackboard::{Item, Source};
-use quire_core::event::Event;
-use quire_core::ids::{ArtifactId, SkillId};
+use quire_core::deep_task::{DeepTask, Ending, TaskState};
+use quire_core::event::{Event, ModelAsked};
+use quire_core::ids::{ArtifactId, CallId, SkillId, TaskId};
 use quire_core::journal::Record;
-use quire_core::session::{Phase, Session, Verb, Waiting};
+use quire_core::session::{Phase, Session, Verb, Waiting, result_tag};
 use quire_runtime::driver::Opened;
 use serde_json::{Map, Value, json};
 
@@ -37,6 +40,7 @@ pub fn session(opened: &Opened) -> Value {
         "blackboard": session.board().tags().filter_map(|tag| Some(item_view(session, session.board().newest(tag)?))).collect::<Vec<_>>(),
         "log": session.log_lines().iter().map(|line| line.text.as_str()).collect::<Vec<_>>(),
         "incomplete": incomplete_view(session),
+        "tasks": session.tasks().iter().map(|task| task_view(session, task)).collect::<Vec<_>>(),
     });
     if let Phase::Error { reason } = session.phase() {
         view["error"] = json!(reason);
@@ -99,6 +103,44 @@ fn waiting_view(session: &Session, waiting: &Waiting) -> Value {
     Value::Object(view)
 }
 
+/// Shows a deep task.
+pub fn task_view(session: &Session, task: &DeepTask) -> Value {
+    let doing = match &task.state {
+        TaskState::Equipping => "looks up its tools".to_owned(),
+        TaskState::Asking(_) => "thinks".to_owned(),
+        TaskState::Calling(calling) => format!("calls {}", calling.tool.name),
+        TaskState::Over(_) => String::new(),
+    };
+    let (cap, message) = match task.ending() {
+        Some(Ending::CutOff(cap)) => (Some(cap.as_str()), None),
+        Some(Ending::Failed { message }) => (None, Some(message)),
+        Some(Ending::Done | Ending::Cancelled) | None => (None, None),
+    };
+    let result = task.result.map(|number| {
+        let item = session.board().item(number);
+        json!({ "tag": item.tag, "item": number, "content": content(session, item) })
+    });
+    json!({
+        "id": task.id,
+        "title": task.title,
+        "task": task.task,
+        "origin": task.origin.as_str(),
+        "grants": task.grants,
+        "state": task.state_word(),
+        "doing": doing,
+        "cap": cap,
+        "message": message,
+        "rounds": task.rounds,
+        "toolCalls": task.tool_calls,
+        "usage": task.usage,
+        "timeMs": task.time_ms,
+        "caps": task.caps,
+        "started": task.started,
+        "ended": task.ended,
+        "result": result,
+    })
+}
+
 fn artifact_view(session: &Session, artifact: &Artifact) -> Value {
     // What a worker or a check says of a hidden text may tell what stands in it.
     let holds_hidden = artifact.items.keys().any(|tag| session.is_hidden(tag));
@@ -132,7 +174,7 @@ fn artifact_with_texts(session: &Session, id: ArtifactId) -> Value {
 fn item_view(session: &Session, item: &Item) -> Value {
     let skill = match item.source {
         Source::Run(run) => Some(&session.run(run).skill),
-        Source::User | Source::Runtime => None,
+        Source::User | Source::Runtime | Source::Task(_) => None,
     };
     json!({
         "tag": item.tag,
@@ -176,17 +218,25 @@ fn incomplete_view(session: &Session) -> Vec<Value> {
 
 /// The calls whose replies hold what the user may not read yet.
 pub struct Masked {
-    calls: std::collections::BTreeSet<quire_core::ids::CallId>,
+    calls: BTreeSet<CallId>,
+    tasks: BTreeSet<TaskId>,
 }
 
 impl Masked {
     /// Finds them among a session's records.
     pub fn of(session: &Session, records: &[Record]) -> Self {
         let asked = records.iter().filter_map(|record| match &record.event {
-            Event::ModelAsked(asked) => Some((asked.call, &asked.trace.as_ref()?.skill)),
+            Event::ModelAsked(asked) => Some(asked),
             _ => None,
         });
-        Self { calls: asked.filter(|(_, skill)| writes_hidden(session, skill)).map(|(call, _)| call).collect() }
+        let is_hidden = |task: &TaskId| session.is_hidden(&result_tag(*task));
+        let is_masked = |asked: &&ModelAsked| match (&asked.task, &asked.trace) {
+            (Some(task), _) => is_hidden(task),
+            (None, Some(trace)) => writes_hidden(session, &trace.skill),
+            (None, None) => false,
+        };
+        let tasks = session.tasks().iter().map(|task| task.id).filter(is_hidden).collect();
+        Self { calls: asked.filter(is_masked).map(|asked| asked.call).collect(), tasks }
     }
 
     /// Shows a record, one line of the journal.
@@ -202,7 +252,13 @@ impl Masked {
             Event::ModelReplied { call, .. } if self.calls.contains(call) => event["reply"] = json!(HIDDEN),
             Event::ModelFailed { call, .. } if self.calls.contains(call) => event["partial"] = json!(HIDDEN),
             Event::ModelIgnored { call, .. } if self.calls.contains(call) => event["text"] = json!(HIDDEN),
-            Event::ModelReplied { .. }
+            Event::ToolAnswered { task, .. } if self.tasks.contains(task) => event["result"] = json!(HIDDEN),
+            Event::ToolAnswered { .. }
+            | Event::TaskEquipped(_)
+            | Event::ToolAsked { .. }
+            | Event::ToolLost { .. }
+            | Event::TaskOverdue { .. }
+            | Event::ModelReplied { .. }
             | Event::ModelFailed { .. }
             | Event::ModelIgnored { .. }
             | Event::Started(_)

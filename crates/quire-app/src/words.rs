@@ -57,6 +57,22 @@ phrases! {
     none(): "none", "无";
 }
 
+// Deep tasks.
+phrases! {
+    deep_task(task): "deep task {task}", "深挖任务 {task}";
+    tasks_under_way(tasks, id): "Deep tasks under way: {tasks}\n  quire task watch {id}   goes on with them", "深挖任务进行中：{tasks}\n  quire task watch {id}   让它们继续";
+    works_task(task, round): "deep task {task}, round {round}", "深挖任务 {task}，第 {round} 轮";
+    too_many_tasks(running): "{running} deep tasks run already, which is the limit; wait for one, or cancel one", "已有 {running} 个深挖任务在进行，到上限了；等一个结束，或取消一个";
+    task_over(task): "deep task {task} is over", "深挖任务 {task} 已经结束";
+    no_such_task(task): "there is no deep task {task}", "没有深挖任务 {task}";
+    record_equipped(task, tools): "deep task {task} has: {tools}", "深挖任务 {task} 的工具：{tools}";
+    record_tool_asked(task, call, attempt): "deep task {task} makes tool call {call}, attempt {attempt}", "深挖任务 {task} 调用工具 {call}，第 {attempt} 次";
+    record_tool_answered(task, call, characters): "tool call {call} of deep task {task} answered: {characters} characters", "深挖任务 {task} 的工具调用 {call} 有了结果：{characters} 字";
+    record_tool_failed(task, call): "tool call {call} of deep task {task} failed", "深挖任务 {task} 的工具调用 {call} 失败";
+    record_tool_lost(task, call): "tool call {call} of deep task {task} has an unknown outcome", "深挖任务 {task} 的工具调用 {call} 结果不明";
+    record_overdue(task): "the time of deep task {task} is up", "深挖任务 {task} 的时间用完了";
+}
+
 // Where a session stands.
 phrases! {
     session_line(id): "Session {id}", "会话 {id}";

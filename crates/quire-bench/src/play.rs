@@ -9,13 +9,16 @@ use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use quire_adapters::stores::sqlite::SqliteStore;
 use quire_core::chance::Seed;
+use quire_core::deep_task::Caps;
 use quire_core::event::{Action, Event, Start};
 use quire_core::ids::{SessionId, Timestamp};
 use quire_core::message::{Failure, Finish, Reply, ToolCall, Usage};
 use quire_core::pack::PackFiles;
 use quire_runtime::driver::Ports;
 use quire_runtime::fleet::Fleet;
-use quire_runtime::ports::{Answered, Asker, Chance, Clock, Delta, ModelError, ModelProvider, ModelRequest, Models, Store};
+use quire_runtime::ports::{
+    Answered, Asker, Chance, Clock, Delta, ModelError, ModelProvider, ModelRequest, Models, NoTools, Store,
+};
 use quire_runtime::retry::RetryPolicy;
 
 use crate::report::{Page, median, rate, time};
@@ -94,8 +97,15 @@ pub async fn take_turn(fleet: &Fleet, id: &SessionId, turn: usize) -> Result<()>
 pub async fn fleet(folder: &Path, model: Arc<Narrator>) -> Result<(Fleet, Arc<dyn Store>)> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder).await?);
     let models = Arc::new(OneModel(model));
-    let (clock, chance) = (Arc::new(WallClock), Arc::new(NoDice));
-    let ports = Ports { store: Arc::clone(&store), models, clock, chance, retry: RetryPolicy::default() };
+    let ports = Ports {
+        store: Arc::clone(&store),
+        models,
+        clock: Arc::new(WallClock),
+        chance: Arc::new(NoDice),
+        retry: RetryPolicy::default(),
+        tools: Arc::new(NoTools),
+        task_caps: Caps::default(),
+    };
     Ok((Fleet::new(ports), store))
 }
 
@@ -152,6 +162,7 @@ impl ModelProvider for Narrator {
                 ("run_worker", r#"{"workerId":"turn","reason":"The user acts.","requiresApproval":false}"#.to_owned())
             }
             Asker::Agent => ("ask_user", r#"{"assessment":"What do you do?"}"#.to_owned()),
+            Asker::Task { task } => unreachable!("deep task {task} was never started"),
             Asker::Worker { .. } => {
                 let mut prompts = self.prompts.lock().expect("no test of ours panics with it");
                 if prompts.len() < PROMPT_TURNS {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ItemNumber, Revision, RunId, Timestamp};
+use crate::ids::{ItemNumber, Revision, RunId, TaskId, Timestamp};
 use crate::pack::Merge;
 use crate::tag::{Pattern, Tag};
 
@@ -46,6 +46,8 @@ pub enum Source {
     Runtime,
     /// A run.
     Run(RunId),
+    /// A deep task.
+    Task(TaskId),
 }
 
 impl std::fmt::Display for Source {
@@ -54,6 +56,7 @@ impl std::fmt::Display for Source {
             Self::User => f.write_str("user"),
             Self::Runtime => f.write_str("runtime"),
             Self::Run(run) => write!(f, "run {run}"),
+            Self::Task(task) => write!(f, "task {task}"),
         }
     }
 }

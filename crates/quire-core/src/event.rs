@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::chance::Seed;
-use crate::ids::{CallId, Hash, ItemNumber};
+use crate::deep_task::{Caps, HostTool, ToolResult};
+use crate::ids::{CallId, Hash, HostCallId, ItemNumber, TaskId};
 use crate::message::{Failure, Reply};
 use crate::pack::PackFiles;
 use crate::question::Answer;
-use crate::tag::Tag;
+use crate::tag::{Pattern, Tag};
 
 /// One thing that happened, as a past fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +55,52 @@ pub enum Event {
         /// Why it is ignored.
         cause: String,
     },
+    /// A deep task's tools were looked up.
+    TaskEquipped(TaskEquipped),
+    /// A host tool is about to be called.
+    ToolAsked {
+        /// The task.
+        task: TaskId,
+        /// The call.
+        call: HostCallId,
+        /// From 1; a crash makes one more, where the tool may be called again.
+        attempt: u32,
+    },
+    /// The tool gave its result, or failed.
+    ToolAnswered {
+        /// The task.
+        task: TaskId,
+        /// The call.
+        call: HostCallId,
+        /// The result.
+        result: ToolResult,
+    },
+    /// The program ended while the tool was at work, and the tool may have acted: nobody knows the outcome.
+    ToolLost {
+        /// The task.
+        task: TaskId,
+        /// The call.
+        call: HostCallId,
+    },
+    /// A deep task's time is up while something of it is under way.
+    TaskOverdue {
+        /// The task.
+        task: TaskId,
+    },
+}
+
+/// What a deep task gets to work with: written down, so that the journal never asks the outside again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskEquipped {
+    /// The task.
+    pub task: TaskId,
+    /// What it may use.
+    pub caps: Caps,
+    /// The host tools it is offered.
+    pub tools: Vec<HostTool>,
+    /// What is wrong with servers that gave none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
 }
 
 /// How a session begins.
@@ -131,6 +178,9 @@ pub struct ModelAsked {
     /// How a worker's prompt came about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<crate::context::Trace>,
+    /// The deep task that asks, where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
 }
 
 /// What an action says it answers: a number as text, or nothing, which means what is pending.
@@ -254,4 +304,20 @@ pub enum Action {
     },
     /// Shows what the pack hides.
     Reveal,
+    /// Has a sub-agent dig into something beside the session.
+    StartTask {
+        /// What to find out; all that the sub-agent is told.
+        task: Arc<str>,
+        /// A name for people; else the task's first line.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        title: String,
+        /// What of the book it may search and read; nothing where there is none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<Pattern>,
+    },
+    /// Ends a deep task; what it has found is kept.
+    CancelTask {
+        /// The task.
+        task: TaskId,
+    },
 }

@@ -47,6 +47,10 @@ counted! {
     CardId
     /// One decision that waits for the user's approval.
     DecisionId
+    /// One deep task.
+    TaskId
+    /// One call of a host tool, counted within its task.
+    HostCallId
 }
 
 macro_rules! named {

@@ -8,6 +8,7 @@ pub mod blackboard;
 pub mod chance;
 pub mod check;
 pub mod context;
+pub mod deep_task;
 pub mod diagnostic;
 pub mod effect;
 pub mod event;

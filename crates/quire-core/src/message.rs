@@ -1,9 +1,11 @@
 //! What is sent to a model and what comes back, in no provider's dialect.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::deep_task::HostTool;
 use crate::ids::Hash;
 
 /// A request as the core builds it: the same session state gives the same bytes.
@@ -114,6 +116,30 @@ pub struct ToolSpec {
     pub description: &'static str,
     /// JSON Schema of its arguments.
     pub parameters: &'static str,
+}
+
+/// A tool's words as they go to a provider, whoever carries it out: a tool of the session, or one of the outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedTool {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// What it does.
+    pub description: Cow<'static, str>,
+    /// JSON Schema of its arguments.
+    pub parameters: Cow<'static, str>,
+}
+
+impl From<&'static ToolSpec> for OfferedTool {
+    fn from(tool: &'static ToolSpec) -> Self {
+        Self { name: tool.name.into(), description: tool.description.into(), parameters: tool.parameters.into() }
+    }
+}
+
+impl From<&HostTool> for OfferedTool {
+    fn from(tool: &HostTool) -> Self {
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        Self { name: owned(&tool.name), description: owned(&tool.description), parameters: owned(&tool.parameters) }
+    }
 }
 
 /// A finished reply.

@@ -5,7 +5,8 @@
 //! again from its journal goes on where it was.
 //!
 //! The rules stand in the files below: who may act in `phase`, what the user does in `user`, the main agent's loop in
-//! `agent`, draws in `chance`, the workers' runs in `worker`, what becomes of artifacts in `review`, the step from design to play in `stage`.
+//! `agent`, draws in `chance`, the workers' runs in `worker`, what becomes of artifacts in `review`, the step from design to play in `stage`,
+//! deep tasks beside all that in `task`, and what of the book they may read in `grant`.
 //! No IO, no clock: `now` comes in, effects go out.
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::Artifact;
 use crate::blackboard::{Blackboard, ItemState, NewItem, Source};
 use crate::context::{ContextError, TokenCount, Trace};
+use crate::deep_task::DeepTask;
 use crate::effect::Effect;
 use crate::event::{Budget, Event, ModelAsked, PackOffer, Start};
 use crate::ids::{ArtifactId, CallId, CardId, DecisionId, Hash, ItemNumber, Revision, RunId, SessionId, SkillId, Timestamp};
@@ -27,9 +29,11 @@ use crate::tag::{RoleId, Tag};
 
 mod agent;
 mod chance;
+mod grant;
 mod phase;
 mod review;
 mod stage;
+mod task;
 mod tools;
 mod user;
 mod worker;
@@ -37,6 +41,7 @@ mod worker;
 pub use agent::LogLine;
 pub use phase::{Asker, Asking, Burst, Cause, CauseKind, Decision, Phase, Running, Stage, Verb, Waiting};
 pub use review::Work;
+pub use task::{TASKS_RUNNING_MAX, result_tag};
 pub use worker::{Run, RunState};
 
 use agent::Agent;
@@ -78,6 +83,7 @@ pub struct Session {
     cards: CardId,
     decisions: DecisionId,
     answered: BTreeMap<Asker, u64>,
+    tasks: Vec<DeepTask>,
 }
 
 /// What a session has spent.
@@ -147,6 +153,7 @@ impl Session {
             cards: CardId(0),
             decisions: DecisionId(0),
             answered: BTreeMap::new(),
+            tasks: vec![],
         }
     }
 
@@ -164,6 +171,11 @@ impl Session {
             Event::ModelFailed { call, failure, partial } => self.model_failed(now, call, &failure, partial),
             Event::Drawn { seed } => self.drawn(now, seed),
             Event::ModelIgnored { call, text, cause } => self.model_ignored(call, text, cause),
+            Event::TaskEquipped(equipped) => self.task_equipped(now, equipped),
+            Event::ToolAsked { task, call, attempt } => self.tool_asked(now, task, call, attempt),
+            Event::ToolAnswered { task, call, result } => self.tool_answered(now, task, call, &result),
+            Event::ToolLost { task, call } => self.tool_lost(now, task, call),
+            Event::TaskOverdue { task } => self.task_overdue(now, task),
         };
         if heard.is_err() {
             self.revision = before;
@@ -190,7 +202,11 @@ impl Session {
 
     /// Says what is owed: the same after a restart as before.
     pub fn open_effects(&self) -> Vec<Effect> {
-        self.phase.running().map(Running::owes).into_iter().collect()
+        if let Phase::Error { .. } = self.phase {
+            return vec![];
+        }
+        let own = self.phase.running().map(Running::owes);
+        own.into_iter().chain(self.tasks.iter().filter_map(DeepTask::owes)).collect()
     }
 
     fn started(&mut self, start: Start) -> Heard {
@@ -239,6 +255,9 @@ impl Session {
     }
 
     fn model_asked(&mut self, now: Timestamp, asked: &ModelAsked) -> Heard {
+        if let Some(task) = self.task_asking(asked.call).map(|task| task.id) {
+            return self.task_asked(now, task, asked);
+        }
         let Some(running) = self.awaited(asked.call) else {
             return Err(self.refuse(format!("nobody waits for call {}", asked.call)));
         };
@@ -260,6 +279,9 @@ impl Session {
     }
 
     fn model_replied(&mut self, now: Timestamp, call: CallId, reply: Reply) -> Heard {
+        if let Some(task) = self.task_asking(call).map(|task| task.id) {
+            return self.task_replied(now, task, reply);
+        }
         if self.awaited(call).is_some_and(|running| running.attempts == 0) {
             return Err(self.refuse(format!("call {call} was never asked")));
         }
@@ -278,6 +300,10 @@ impl Session {
     }
 
     fn model_failed(&mut self, now: Timestamp, call: CallId, failure: &Failure, partial: Arc<str>) -> Heard {
+        if let Some(task) = self.task_asking(call).map(|task| task.id) {
+            self.keep_incomplete(call, partial, &failure.message);
+            return Ok(self.task_failed(now, task, failure));
+        }
         let asker = self.take_answer(now, call)?;
         self.keep_incomplete(call, partial, &failure.message);
         Ok(self.work_failed(asker, CauseKind::Failed, failure.message.clone()))
@@ -288,7 +314,7 @@ impl Session {
             return Err(self.refuse("nothing is written any more"));
         }
         let was_made = (1..=self.calls.0).contains(&call.0);
-        if !was_made || self.awaited(call).is_some() {
+        if !was_made || self.awaited(call).is_some() || self.task_asking(call).is_some() {
             return Err(self.refuse(format!("call {call} is not over")));
         }
         self.keep_incomplete(call, text, &cause);
@@ -411,7 +437,9 @@ impl Session {
             | Verb::EditCell
             | Verb::ReleaseCell
             | Verb::UpgradePack
-            | Verb::Reveal => true,
+            | Verb::Reveal
+            | Verb::StartTask
+            | Verb::CancelTask => true,
         };
         self.phase.hears(verb) && is_ready
     }

@@ -8,8 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use quire_core::deep_task::DeepTask;
 use quire_core::event::{Action, Start};
-use quire_core::ids::SessionId;
+use quire_core::ids::{SessionId, TaskId};
 use quire_core::journal::{Damage, Record};
 use quire_core::session::Phase;
 use tokio::sync::{Notify, broadcast};
@@ -78,6 +79,24 @@ impl Fleet {
             if sign == Sign::Left && matches!(self.look(id).await?.session.phase(), Phase::Error { .. }) {
                 return Ok(summary);
             }
+        }
+    }
+
+    /// Waits until a deep task is over, or all are where none is named. Drives the session if nobody else does.
+    ///
+    /// The session's models may go on, and so may other tasks.
+    pub async fn tasks_settled(&self, id: &SessionId, task: Option<TaskId>) -> Result<Opened, StoreError> {
+        let mut watch = self.watch.subscribe();
+        loop {
+            let opened = self.look(id).await?;
+            let is_meant = |other: &&DeepTask| task.is_none_or(|task| task == other.id);
+            let is_readable = !matches!(opened.session.phase(), Phase::Error { .. });
+            let runs = is_readable && opened.session.tasks().iter().filter(is_meant).any(DeepTask::is_running);
+            if !runs {
+                return Ok(opened);
+            }
+            self.wake(id, Errand::GoOn);
+            self.next_sign(id, &mut watch).await?;
         }
     }
 

@@ -1,15 +1,17 @@
-//! What the driver needs from the outside: models, a store, a clock, chance. Adapters implement these; tests fake them.
+//! What the driver needs from the outside: models, a store, tools, a clock, chance. Adapters implement these; tests fake them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use quire_core::chance::Seed;
+use quire_core::deep_task::{HostTool, ToolResult};
 use quire_core::event::Action;
-use quire_core::ids::{CallId, RecordId, SessionId, SkillId, Timestamp};
+use quire_core::ids::{CallId, RecordId, SessionId, SkillId, TaskId, Timestamp};
 use quire_core::journal::{StoredRecord, Texts};
-use quire_core::message::{Failure, Message, Reply, ToolSpec};
+use quire_core::message::{Failure, Message, OfferedTool, Reply};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Tells the time.
 pub trait Clock: Send + Sync {
@@ -38,7 +40,7 @@ pub struct ModelRequest {
     /// The messages, valid for any provider: every call answered once, in order, no empty text.
     pub messages: Vec<Message>,
     /// What may be called.
-    pub tools: Vec<&'static ToolSpec>,
+    pub tools: Vec<OfferedTool>,
     /// The tags a worker must hand in, where they are all known by name; for models that are held to a schema.
     pub output_tags: Vec<String>,
 }
@@ -54,6 +56,11 @@ pub enum Asker {
         skill: SkillId,
         /// Its role.
         role: Option<String>,
+    },
+    /// A deep task's sub-agent.
+    Task {
+        /// The task.
+        task: TaskId,
     },
 }
 
@@ -101,6 +108,50 @@ pub trait ModelProvider: Send + Sync {
 pub trait Models: Send + Sync {
     /// Returns it, or says what is missing and what to do.
     fn provider(&self, profile: &str) -> Result<Arc<dyn ModelProvider>, Failure>;
+}
+
+/// Where a set of tools is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuntimeContext {
+    /// Beside the user, who can be asked.
+    Foreground,
+    /// In a deep task: nobody can be asked.
+    Background,
+}
+
+/// The tools there are, and what is wrong with servers that gave none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Toolbox {
+    /// The tools, in a stable order, with unique names.
+    pub tools: Vec<HostTool>,
+    /// A sentence for each server that cannot be used: its name, the cause, what to do.
+    pub faults: Vec<String>,
+}
+
+/// Has the tools of the outside.
+#[async_trait]
+pub trait ToolHost: Send + Sync {
+    /// Lists the tools for a context. A server that cannot be reached keeps none of the others away.
+    async fn tools(&self, context: RuntimeContext) -> Toolbox;
+
+    /// Calls a tool once; whatever goes wrong is a result that says so. Being dropped cancels the call.
+    async fn call(&self, tool: &HostTool, arguments: &Map<String, Value>) -> ToolResult;
+}
+
+/// A host without tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTools;
+
+#[async_trait]
+impl ToolHost for NoTools {
+    async fn tools(&self, _context: RuntimeContext) -> Toolbox {
+        Toolbox::default()
+    }
+
+    async fn call(&self, tool: &HostTool, _arguments: &Map<String, Value>) -> ToolResult {
+        ToolResult::error(format!("the tool `{}` of {} is not there any more", tool.name, tool.server))
+    }
 }
 
 /// Why a store did not do as told. Nothing was changed.

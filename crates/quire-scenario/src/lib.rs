@@ -59,7 +59,20 @@
 //! worker(act role=A) ask_user
 //!         ? Who is it?
 //!
-//! # Agent and worker alike: a reply without a call; any call with any arguments; what a limit of length cut off; a call
+//! # Deep tasks: what there is of host tools (`=acts` and `=idempotent` say what a tool may do; else it only reads), what the
+//! # sub-agents say, and what the tools give back. `task(2)` is said by task 2 alone, `task` by every task.
+//! tools   search note=acts
+//! option  task.max_rounds=3
+//! user    start_task title="Lamps" grants=outline.*,notes: How were lamps lit in 1900?
+//! user    cancel_task 1
+//! agent   call delegate_task {"task": "How were lamps lit in 1900?"}
+//! task    call search {"query": "lamps 1900"}
+//! tool    search: Three pages on paraffin.
+//! task    call note {"text": "paraffin"}
+//! tool    note fails: The disk is full.
+//! task(1) text: By paraffin, mostly.
+//!
+//! # Agent, worker and task alike: a reply without a call; any call with any arguments; what a limit of length cut off; a call
 //! # that fails (network, unavailable, rejected, cut, refused, no_room, setup, unusable).
 //! agent   text: Let me think.
 //! agent   call run_worker {"workerId": "draft", even broken
@@ -68,9 +81,10 @@
 //! agent   fails unavailable: The provider says 503.
 //! ```
 
+use quire_core::deep_task::{Caps, HostTool, ToolResult};
 use quire_core::diagnostic::Diagnostic;
 use quire_core::event::{Action, Budget, Target};
-use quire_core::ids::SkillId;
+use quire_core::ids::{SkillId, TaskId};
 use quire_core::message::{Failure, Reply};
 
 pub mod perform;
@@ -89,6 +103,8 @@ pub struct Scenario {
     pub options: Options,
     /// Who may not be told what.
     pub secrets: Vec<Secret>,
+    /// The host tools that deep tasks find.
+    pub tools: Vec<HostTool>,
     /// The lines, in the file's order.
     pub lines: Vec<Line>,
 }
@@ -102,6 +118,8 @@ pub struct Options {
     pub burst_max: Option<u32>,
     /// What the session may spend.
     pub budget: Budget,
+    /// What each deep task may use.
+    pub task_caps: Caps,
 }
 
 /// Words that must not get about.
@@ -139,6 +157,20 @@ pub enum LineKind {
         role: Option<String>,
         /// What it says.
         reply: ModelLine,
+    },
+    /// A deep task's model.
+    Task {
+        /// The task; none: any.
+        task: Option<TaskId>,
+        /// What it says.
+        reply: ModelLine,
+    },
+    /// A host tool that a deep task has called.
+    Tool {
+        /// Its name.
+        tool: String,
+        /// What it gives back.
+        result: ToolResult,
     },
 }
 

@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 
 use quire_core::chance::Seed;
 use quire_core::context::{ASSEMBLY, ContextError, TokenCount};
-use quire_core::event::{Action, Event, ModelAsked, Start};
-use quire_core::ids::{Hash, SessionId, Timestamp};
+use quire_core::deep_task::{Caps, DeepTask, HostTool, INSTRUCTIONS, TaskState};
+use quire_core::event::{Action, Event, ModelAsked, Start, TaskEquipped};
+use quire_core::ids::{CallId, Hash, SessionId, TaskId, Timestamp};
 use quire_core::message::{Message, Prompt};
 use quire_core::pack::PackFiles;
 use quire_core::question::Card;
@@ -73,14 +74,16 @@ impl Performance {
 struct Player {
     performance: Performance,
     clock: Timestamp,
+    tools: Vec<HostTool>,
+    task_caps: Caps,
 }
 
 impl Player {
     fn new(scenario: &Scenario, pack: Option<PackFiles>) -> Self {
         let session = Session::new(SessionId::new("play"));
         let performance = Performance { told: vec![], prompts: vec![], events: vec![], session };
-        let mut player = Self { performance, clock: Timestamp(0) };
         let options = &scenario.options;
+        let mut player = Self { performance, clock: Timestamp(0), tools: scenario.tools.clone(), task_caps: options.task_caps };
         let start = Start {
             title: options.title.clone(),
             pack,
@@ -105,23 +108,68 @@ impl Player {
             }
             LineKind::Agent(reply) => self.answer(line, reply, |asker| asker == Asker::Agent),
             LineKind::Worker { reply, .. } => self.answer(line, reply, |asker| matches!(asker, Asker::Worker(_))),
+            LineKind::Task { task, reply } => self.answer_task(line, *task, reply),
+            LineKind::Tool { tool, result } => {
+                let calls = |other: &&DeepTask| other.calling().is_some_and(|calling| calling.tool.name == *tool);
+                let Some((task, call)) = self.first_task(calls).and_then(|task| Some((task.id, task.calling()?.id))) else {
+                    return self.unasked(line);
+                };
+                self.record(Event::ToolAsked { task, call, attempt: 1 }).expect("the call is owed");
+                self.tell(Event::ToolAnswered { task, call, result: result.clone() });
+            }
         }
+    }
+
+    fn first_task(&self, is_meant: impl Fn(&&DeepTask) -> bool) -> Option<&DeepTask> {
+        self.performance.session.tasks().iter().find(is_meant)
+    }
+
+    fn unasked(&mut self, line: &Line) {
+        let fault = format!("line {} is not asked for: {}", line.number, self.performance.session.pending());
+        self.performance.told.push(fault);
+    }
+
+    fn answer_task(&mut self, line: &Line, task: Option<TaskId>, reply: &ModelLine) {
+        let asks = |other: &&DeepTask| other.asking().is_some() && task.is_none_or(|task| task == other.id);
+        let Some((task, call)) = self.first_task(asks).and_then(|task| Some((task, task.asking()?.call))) else {
+            return self.unasked(line);
+        };
+        let (id, (messages, tools)) = (task.id, task.prompt());
+        let text = messages_text(&messages, tools.iter().map(|tool| tool.name.as_ref()));
+        let asked = ModelAsked {
+            call,
+            attempt: 1,
+            profile: self.performance.session.profile().to_owned(),
+            model: "scripted".to_owned(),
+            budget_tokens: PROMPT_TOKENS_MAX,
+            tokenizer: "estimate".to_owned(),
+            assembly: ASSEMBLY,
+            prompt: Hash::of(&text),
+            prefix: Hash::of(""),
+            fixed: vec![INSTRUCTIONS.into()],
+            trace: None,
+            task: Some(id),
+        };
+        self.performance.prompts.push(PromptSeen { asker: format!("task {id}"), text });
+        self.record(Event::ModelAsked(asked)).expect("the call is under way");
+        self.reply(call, reply);
+    }
+
+    fn reply(&mut self, call: CallId, reply: &ModelLine) {
+        self.tell(match reply.clone() {
+            ModelLine::Reply(reply) => Event::ModelReplied { call, reply },
+            ModelLine::Failure(failure) => Event::ModelFailed { call, failure, partial: "".into() },
+        });
     }
 
     fn answer(&mut self, line: &Line, reply: &ModelLine, is_meant: impl Fn(Asker) -> bool) {
         let session = &self.performance.session;
         let Some(running) = session.phase().asking().filter(|asking| is_meant(asking.asker)).cloned() else {
-            let fault = format!("line {} is not asked for: {}", line.number, session.pending());
-            self.performance.told.push(fault);
-            return;
+            return self.unasked(line);
         };
         let Some(asked) = self.ask(&running) else { return };
         self.record(Event::ModelAsked(asked)).expect("the call is under way");
-        let call = running.call;
-        self.tell(match reply.clone() {
-            ModelLine::Reply(reply) => Event::ModelReplied { call, reply },
-            ModelLine::Failure(failure) => Event::ModelFailed { call, failure, partial: "".into() },
-        });
+        self.reply(running.call, reply);
     }
 
     /// Builds the prompt as a driver would; where there is no room for it, the call fails.
@@ -146,6 +194,7 @@ impl Player {
                     prompt: Hash::of(&text),
                     prefix: prompt.prefix.clone(),
                     trace,
+                    task: None,
                 };
                 self.performance.prompts.push(PromptSeen { asker, text });
                 Some(asked)
@@ -160,8 +209,10 @@ impl Player {
     /// Lets an event happen, and tells what is seen then.
     fn tell(&mut self, event: Event) {
         let items_before = self.performance.session.board().items().len();
-        let is_model = matches!(event, Event::ModelReplied { .. });
-        let told = match self.record(event).and_then(|()| self.draw()) {
+        let is_of_task = |call: CallId| self.performance.session.task_asking(call).is_some();
+        let is_model = matches!(event, Event::ModelReplied { call, .. } if !is_of_task(call));
+        let tasks_before: Vec<DeepTask> = self.performance.session.tasks().to_vec();
+        let told = match self.record(event).and_then(|()| self.draw()).and_then(|()| self.equip()) {
             Ok(()) => {
                 let session = &self.performance.session;
                 let mut told = state(session);
@@ -173,6 +224,8 @@ impl Player {
                 if is_model {
                     told.push_str(&results(session));
                 }
+                let changed = session.tasks().iter().filter(|task| !tasks_before.contains(task));
+                told.extend(changed.map(task_text));
                 told
             }
             Err(refused) => refused,
@@ -191,6 +244,15 @@ impl Player {
                 Ok(())
             }
         }
+    }
+
+    /// Gives each deep task that begins the scenario's tools.
+    fn equip(&mut self) -> Result<(), String> {
+        while let Some(task) = self.first_task(|task| task.state == TaskState::Equipping).map(|task| task.id) {
+            let equipped = TaskEquipped { task, caps: self.task_caps, tools: self.tools.clone(), faults: vec![] };
+            self.record(Event::TaskEquipped(equipped))?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, event: Event) -> Result<(), String> {
@@ -282,10 +344,28 @@ fn shorten(text: &str) -> String {
     short
 }
 
+/// Tells what a deep task is at, since that has changed.
+fn task_text(task: &DeepTask) -> String {
+    let state = match &task.state {
+        TaskState::Equipping => "looks up its tools".to_owned(),
+        TaskState::Asking(_) => format!("thinks, round {}", task.rounds + 1),
+        TaskState::Calling(calling) => format!("calls {}", calling.tool.name),
+        TaskState::Over(ending) => match ending {
+            quire_core::deep_task::Ending::CutOff(cap) => format!("cut_off by {}", cap.as_str()),
+            other => other.as_str().to_owned(),
+        },
+    };
+    format!("; task {} {state}", task.id)
+}
+
 /// Shows a prompt as a person would read it.
 pub fn prompt_text(prompt: &Prompt) -> String {
+    messages_text(&prompt.messages, prompt.tools.iter().map(|tool| tool.name))
+}
+
+fn messages_text<'a>(messages: &[Message], tools: impl Iterator<Item = &'a str>) -> String {
     let mut text = String::new();
-    for message in &prompt.messages {
+    for message in messages {
         let _ = writeln!(text, "=== {} ===", message.role());
         if !message.text().is_empty() {
             let _ = writeln!(text, "{}", message.text());
@@ -294,7 +374,7 @@ pub fn prompt_text(prompt: &Prompt) -> String {
             let _ = writeln!(text, "[calls {} {}]", call.name, call.arguments);
         }
     }
-    let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name).collect();
+    let tools: Vec<&str> = tools.collect();
     let _ = writeln!(text, "=== tools: {} ===", tools.join(", "));
     text
 }

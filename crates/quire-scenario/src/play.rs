@@ -2,7 +2,7 @@
 //!
 //! Each reply and each failure that a session has recorded uses up one line of its asker, in the file's order.
 
-use quire_core::ids::SkillId;
+use quire_core::ids::{SkillId, TaskId};
 use quire_core::message::{Failure, FailureKind, Finish, Reply, ToolCall, Usage};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ impl Scenario {
     pub fn agent_line(&self, answered: u64) -> ModelLine {
         let lines = self.lines.iter().filter_map(|line| match &line.kind {
             LineKind::Agent(reply) => Some(reply),
-            LineKind::User(_) | LineKind::Worker { .. } => None,
+            LineKind::User(_) | LineKind::Worker { .. } | LineKind::Task { .. } | LineKind::Tool { .. } => None,
         });
         match nth(lines, answered) {
             Some(line) => line.clone(),
@@ -31,12 +31,34 @@ impl Scenario {
             LineKind::Worker { skill: Some(own), role: own_role, reply } if own == skill && own_role.as_deref() == role => {
                 Some(reply)
             }
-            LineKind::Worker { .. } | LineKind::User(_) | LineKind::Agent(_) => None,
+            LineKind::Worker { .. } | LineKind::User(_) | LineKind::Agent(_) | LineKind::Task { .. } | LineKind::Tool { .. } => {
+                None
+            }
         });
         let last_reply = lines.clone().rfind(|line| matches!(line, ModelLine::Reply(_)));
         match nth(lines, answered).or(last_reply) {
             Some(line) => line.clone(),
             None => ModelLine::Failure(no_line_for(skill, role)),
+        }
+    }
+
+    /// Returns what a deep task's model does next; past its last line, it says that there is no more.
+    ///
+    /// A line that names no task is spoken by every task; `answered` counts the task's own calls.
+    pub fn task_line(&self, task: TaskId, answered: u64) -> ModelLine {
+        let lines = self.lines.iter().filter_map(|line| match &line.kind {
+            LineKind::Task { task: own, reply } => own.is_none_or(|own| own == task).then_some(reply),
+            LineKind::User(_) | LineKind::Agent(_) | LineKind::Worker { .. } | LineKind::Tool { .. } => None,
+        });
+        match nth(lines, answered) {
+            Some(line) => line.clone(),
+            None => ModelLine::Failure(Failure {
+                kind: FailureKind::Setup,
+                message:
+                    "the scenario has no further line for a deep task; add one (`task text: …`), or choose a profile with a \
+                          real model"
+                        .to_owned(),
+            }),
         }
     }
 }

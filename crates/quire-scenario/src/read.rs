@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use quire_core::deep_task::{HostTool, ToolEffect, ToolResult};
 use quire_core::diagnostic::{Diagnostic, Severity, Span};
 use quire_core::event::Budget;
-use quire_core::ids::SkillId;
+use quire_core::ids::{SkillId, TaskId};
 use quire_core::message::ToolCall;
 use serde_json::Value;
 
 use crate::{Line, LineKind, ModelLine, Options, Scenario, Secret};
-use text::{Piece, Problem, Token};
+use text::{Piece, Problem, Token, joined};
 
 mod model;
 mod text;
@@ -37,7 +38,8 @@ struct Statement<'a> {
 
 pub(super) fn scenario(file: &str, text: &str) -> Result<Scenario, Vec<Diagnostic>> {
     let mut problems = Vec::new();
-    let mut scenario = Scenario { pack: None, options: Options::default(), secrets: Vec::new(), lines: Vec::new() };
+    let mut scenario =
+        Scenario { pack: None, options: Options::default(), secrets: Vec::new(), tools: Vec::new(), lines: Vec::new() };
     let mut runs = Runs::default();
     for statement in statements(text, &mut problems) {
         let kind = match statement.keyword.text {
@@ -50,10 +52,13 @@ pub(super) fn scenario(file: &str, text: &str) -> Result<Scenario, Vec<Diagnosti
             "user" => user::line(&statement).map(|line| Some(LineKind::User(line))),
             "agent" => model::line(&statement, model::Speaker::Agent).map(|line| Some(LineKind::Agent(line))),
             "worker" => worker(&statement, &runs).map(Some),
+            "tools" => tools(&statement, &mut scenario.tools).map(|()| None),
+            "task" => task(&statement).map(Some),
+            "tool" => tool(&statement).map(Some),
             _ => Err(statement.keyword.problem(
                 "keyword",
                 format!("`{}` begins no statement", statement.keyword.text),
-                "a statement begins with pack, option, secret, user, agent or worker; `and` adds a call; the text of a statement is \
+                "a statement begins with pack, option, secret, tools, user, agent, worker, task or tool; `and` adds a call; the text of a statement is \
                  indented by two or more",
             )),
         };
@@ -102,7 +107,7 @@ fn statements<'a>(text: &'a str, problems: &mut Vec<Problem>) -> Vec<Statement<'
             (_, Some(0)) => {
                 let (keyword, head) = content.split(content.text.find(char::is_whitespace).unwrap_or(content.text.len()));
                 let (keyword, head) = match keyword.text.split_once('(') {
-                    Some((name @ "worker", _)) => content.split(name.len()),
+                    Some((name @ ("worker" | "task"), _)) => content.split(name.len()),
                     Some(_) | None => (keyword, head),
                 };
                 statements.push(Statement { line: content, keyword, parts: vec![part(head.trim())] });
@@ -194,6 +199,65 @@ fn worker(statement: &Statement<'_>, runs: &Runs) -> Result<LineKind, Problem> {
     Ok(LineKind::Worker { skill, role, reply })
 }
 
+fn tools(statement: &Statement<'_>, tools: &mut Vec<HostTool>) -> Result<(), Problem> {
+    const HELP: &str = "write `tools search note=acts`: each name alone, or with reads, idempotent or acts";
+    for token in only_head(statement)?.tokens()? {
+        let (name, effect) = match token {
+            Token::Word(name) => (name, ToolEffect::Reads),
+            Token::Setting { key, value } => {
+                let effect = match value.as_str() {
+                    "reads" => ToolEffect::Reads,
+                    "idempotent" => ToolEffect::Idempotent,
+                    "acts" => ToolEffect::Acts,
+                    other => return Err(key.problem("tools", format!("a tool does not `{other}`"), HELP)),
+                };
+                (key, effect)
+            }
+        };
+        tools.push(HostTool {
+            name: name.text.to_owned(),
+            description: format!("The tool {}.", name.text).into(),
+            parameters: r#"{"type":"object"}"#.into(),
+            effect,
+            server: "script".to_owned(),
+            own_name: name.text.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn task(statement: &Statement<'_>) -> Result<LineKind, Problem> {
+    const HELP: &str = "write `task …`, or `task(2) …` for task 2 alone";
+    let Some(part) = statement.parts.first() else { unreachable!("a statement has a first part") };
+    let (task, head) = match part.head.after("(") {
+        Some(named) => {
+            let end = named.text.find(')').ok_or_else(|| part.head.problem("task", "the parenthesis is not closed", HELP))?;
+            let (number, rest) = named.split(end);
+            let id = number.text.trim().parse().map_err(|_| number.problem("task", "a task has a number", HELP))?;
+            (Some(TaskId(id)), rest.split(1).1.trim())
+        }
+        None => (None, part.head),
+    };
+    let reply = model::reply(head, &statement.parts, model::Speaker::Task)?;
+    Ok(LineKind::Task { task, reply })
+}
+
+fn tool(statement: &Statement<'_>) -> Result<LineKind, Problem> {
+    const HELP: &str = "write `tool search: what it gives back`, or `tool search fails: its words`";
+    let [part] = statement.parts.as_slice() else {
+        return Err(statement.line.problem("tool", "a tool gives back one result", HELP));
+    };
+    let (head, text) = part.head.split_text();
+    let Some(text) = text.map(|text| joined(text, &part.rows)) else {
+        return Err(part.head.problem("tool", "there is no result", HELP));
+    };
+    match head.text.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [name] => Ok(LineKind::Tool { tool: (*name).to_owned(), result: ToolResult::fine(text) }),
+        [name, "fails"] => Ok(LineKind::Tool { tool: (*name).to_owned(), result: ToolResult::error(text) }),
+        _ => Err(head.problem("tool", "this is no tool's name", HELP)),
+    }
+}
+
 fn pack(statement: &Statement<'_>, pack: &mut Option<String>) -> Result<(), Problem> {
     let head = only_head(statement)?;
     if head.is_empty() {
@@ -214,7 +278,7 @@ fn secret(statement: &Statement<'_>) -> Result<Secret, Problem> {
     let (readers, Some(words)) = head.split_text() else {
         return Err(statement.line.problem("secret", "the words are missing", HELP));
     };
-    let words = text::joined(words, rows);
+    let words = joined(words, rows);
     let readers: Vec<String> = readers.text.split_whitespace().map(str::to_owned).collect();
     if words.is_empty() || readers.is_empty() {
         return Err(statement.line.problem("secret", "a secret has words, and somebody who may read them", HELP));
@@ -223,7 +287,7 @@ fn secret(statement: &Statement<'_>) -> Result<Secret, Problem> {
 }
 
 fn option(statement: &Statement<'_>, options: &mut Options) -> Result<(), Problem> {
-    const HELP: &str = "options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, each as `name=value`";
+    const HELP: &str = "options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, and the same of a task as task.max_rounds and so on, each as `name=value`";
     for token in only_head(statement)?.tokens()? {
         let Token::Setting { key, value } = token else {
             return Err(token.piece().problem("option", format!("`{}` has no value", token.piece().text), HELP));
@@ -231,6 +295,10 @@ fn option(statement: &Statement<'_>, options: &mut Options) -> Result<(), Proble
         match key.text {
             "title" => options.title = value,
             "burst_max" => options.burst_max = Some(number(key, &value)?),
+            "task.max_rounds" => options.task_caps.max_rounds = number(key, &value)?,
+            "task.max_tokens" => options.task_caps.max_tokens = Some(number(key, &value)?),
+            "task.max_money_micros" => options.task_caps.max_money_micros = Some(number(key, &value)?),
+            "task.max_time_ms" => options.task_caps.max_time_ms = Some(number(key, &value)?),
             other => match other.strip_prefix("budget.") {
                 Some(name) => set_budget(&mut options.budget, key, name, &value, HELP)?,
                 None => return Err(key.problem("option", format!("there is no option `{other}`"), HELP)),

@@ -114,6 +114,7 @@ pub fn asked(call: CallId, attempt: u32) -> ModelAsked {
         prompt: Hash::of("prompt"),
         prefix: Hash::of("prefix"),
         trace: None,
+        task: None,
     }
 }
 

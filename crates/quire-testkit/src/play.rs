@@ -93,7 +93,8 @@ pub fn assert_replays(events: &[(Timestamp, Event)], session: &Session) {
     assert!(Session::replay(id.clone(), &records) == *session, "the journal read again gives another session");
     for cut in (0..records.len()).step_by(records.len().div_ceil(CUTS_MAX).max(1)) {
         let mut resumed = Session::replay(id.clone(), &records[..cut]);
-        assert_eq!(resumed.open_effects().len(), usize::from(resumed.phase().running().is_some()));
+        let tasks_running = resumed.tasks().iter().filter(|task| task.is_running()).count();
+        assert_eq!(resumed.open_effects().len(), usize::from(resumed.phase().running().is_some()) + tasks_running);
         if resumed.phase().asking().is_some() {
             let (prompt, _) = resumed.prompt(u32::MAX, &Estimate).expect("there is room");
             transcript::check(&prompt).unwrap_or_else(|fault| panic!("after record {cut}: {fault}\n{}", prompt_text(&prompt)));

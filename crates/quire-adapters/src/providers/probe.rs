@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use quire_core::ids::{CallId, SessionId};
-use quire_core::message::{FailureKind, Message, Reply, ToolSpec};
+use quire_core::message::{FailureKind, Message, OfferedTool, Reply, ToolSpec};
 use quire_core::reply;
 use quire_runtime::ports::{Asker, Delta, ModelError, ModelRequest};
 use secrecy::SecretString;
@@ -177,7 +177,7 @@ impl Probe {
             asker: Asker::Agent,
             answered_before: 0,
             messages: vec![Message::System { text: "You are being tested. Do exactly as told.".into() }, Message::user(words)],
-            tools,
+            tools: tools.into_iter().map(OfferedTool::from).collect(),
             output_tags: vec![],
         };
         let piece_count = Mutex::new(0);

@@ -39,6 +39,7 @@ impl Scripted {
     fn line(&self, request: &ModelRequest) -> ModelLine {
         match &request.asker {
             Asker::Agent => self.scenario.agent_line(request.answered_before),
+            Asker::Task { task } => self.scenario.task_line(*task, request.answered_before),
             Asker::Worker { skill, role } => self.scenario.worker_line(skill, role.as_deref(), request.answered_before),
         }
     }

@@ -113,7 +113,7 @@ impl ModelProvider for Recorder {
             request: hash(request),
             model: self.provider.model().to_owned(),
             messages: request.messages.clone(),
-            tools: request.tools.iter().map(|tool| tool.name.to_owned()).collect(),
+            tools: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             pieces: std::mem::take(&mut *lock(&pieces)),
             outcome,
         })?;
@@ -210,7 +210,7 @@ impl Piece {
 /// What was asked: the messages and the names of the tools.
 fn hash(request: &ModelRequest) -> Hash {
     let messages = serde_json::to_string(&request.messages).expect("messages are plain data");
-    let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name).collect();
+    let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_ref()).collect();
     Hash::of(format!("{messages}\n{}", tools.join("\n")))
 }
 

@@ -3,7 +3,7 @@
 //! A reply without a call is an ordinary outcome in every mode: what cannot be read as a call stays the text it is, and the
 //! core decides.
 
-use quire_core::message::{Finish, Reply, ToolCall, ToolSpec};
+use quire_core::message::{Finish, OfferedTool, Reply, ToolCall};
 use quire_core::reply;
 use quire_runtime::ports::ModelRequest;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl ToolMode {
 }
 
 /// Says in words what may be called and how, for the end of the rules; nothing where there is nothing to call.
-pub(super) fn instructions(tools: &[&ToolSpec]) -> Option<String> {
+pub(super) fn instructions(tools: &[OfferedTool]) -> Option<String> {
     let first = tools.first()?;
     let mut text = String::from(
         "# How to act\n\nYou have no other way to act than to write: answer with exactly one JSON object and nothing around it. \
@@ -65,8 +65,8 @@ pub(super) fn schema(request: &ModelRequest) -> Value {
     }
 }
 
-fn call_schema(tool: &ToolSpec, output_tags: &[String]) -> Value {
-    let mut parameters: Value = serde_json::from_str(tool.parameters)
+fn call_schema(tool: &OfferedTool, output_tags: &[String]) -> Value {
+    let mut parameters: Value = serde_json::from_str(&tool.parameters)
         .unwrap_or_else(|error| unreachable!("the schema of the tool `{}` is not JSON: {error}", tool.name));
     if tool.name == "submit" && !output_tags.is_empty() {
         let texts: Map<String, Value> = output_tags.iter().map(|tag| (tag.clone(), json!({"type": "string"}))).collect();

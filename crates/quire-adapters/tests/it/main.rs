@@ -8,4 +8,6 @@ mod models;
 mod openai;
 mod scripted;
 mod sqlite;
+mod tasks;
+mod tools;
 mod transcript;

@@ -27,7 +27,7 @@ fn request(words: &str) -> ModelRequest {
         asker: Asker::Agent,
         answered_before: 0,
         messages: vec![Message::System { text: "规则".into() }, Message::user(words)],
-        tools: vec![&SUBMIT, &ASK],
+        tools: vec![(&SUBMIT).into(), (&ASK).into()],
         output_tags: vec!["章.草稿".to_owned()],
     }
 }

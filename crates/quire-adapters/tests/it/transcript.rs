@@ -9,12 +9,13 @@ use quire_adapters::providers::openai::{OpenAi, OpenAiConfig};
 use quire_adapters::providers::scripted::Scripted;
 use quire_adapters::stores::sqlite::SqliteStore;
 use quire_core::chance::Seed;
+use quire_core::deep_task::Caps;
 use quire_core::event::{Event, ModelAsked, Start};
 use quire_core::ids::{SessionId, Timestamp};
 use quire_core::message::{Failure, Usage};
 use quire_runtime::driver::Ports;
 use quire_runtime::fleet::Fleet;
-use quire_runtime::ports::{Chance, Clock, ModelProvider, Models};
+use quire_runtime::ports::{Chance, Clock, ModelProvider, Models, NoTools};
 use quire_runtime::retry::RetryPolicy;
 use quire_scenario::{LineKind, ModelLine, Scenario, UserLine};
 use quire_testkit::fake_model::{FakeModel, FakeReply, Wire};
@@ -81,6 +82,8 @@ async fn journal(scenario: &Scenario, provider: Arc<dyn ModelProvider>) -> Vec<E
         clock: Arc::new(Ticks(AtomicI64::new(1))),
         chance: Arc::new(NoDice),
         retry,
+        tools: Arc::new(NoTools),
+        task_caps: Caps::default(),
     };
     let fleet = Fleet::new(ports);
     let id = SessionId::new("s");
@@ -112,9 +115,16 @@ fn without_the_speaker(event: Event) -> Event {
             reply.usage = Usage::default();
             Event::ModelReplied { call, reply }
         }
-        Event::Started(_) | Event::User(_) | Event::Drawn { .. } | Event::ModelFailed { .. } | Event::ModelIgnored { .. } => {
-            event
-        }
+        Event::Started(_)
+        | Event::User(_)
+        | Event::Drawn { .. }
+        | Event::ModelFailed { .. }
+        | Event::ModelIgnored { .. }
+        | Event::TaskEquipped(_)
+        | Event::ToolAsked { .. }
+        | Event::ToolAnswered { .. }
+        | Event::ToolLost { .. }
+        | Event::TaskOverdue { .. } => event,
     }
 }
 
@@ -125,7 +135,11 @@ async fn fake(wire: Wire, scenario: &Scenario) -> FakeModel {
             LineKind::Agent(ModelLine::Reply(reply)) | LineKind::Worker { reply: ModelLine::Reply(reply), .. } => {
                 server.reply(FakeReply::reply(reply));
             }
-            LineKind::Agent(ModelLine::Failure(_)) | LineKind::Worker { .. } | LineKind::User(_) => {}
+            LineKind::Agent(ModelLine::Failure(_))
+            | LineKind::Worker { .. }
+            | LineKind::User(_)
+            | LineKind::Task { .. }
+            | LineKind::Tool { .. } => {}
         }
     }
     server

@@ -1,7 +1,7 @@
 //! Commands that act for the user: each posts one action and stays until the session waits again, is done or has failed.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Read as _, stderr};
+use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -62,14 +62,14 @@ pub(super) async fn start(desk: &Desk, new: New) -> Result<SessionId> {
 }
 
 /// Reads a pack that can be used, or tells what is wrong with it.
-fn readable(desk: &Desk, name_or_folder: &str) -> Result<quire_core::pack::PackFiles> {
+pub(super) fn readable(desk: &Desk, name_or_folder: &str) -> Result<quire_core::pack::PackFiles> {
     let found = desk.packs.find(name_or_folder).map_err(|error| Unknown(format!("{error:#}")))?;
     super::pack::refuse_unreadable(desk.lang, &found)?;
     Ok(found.files)
 }
 
 /// A pack whose bindings name profiles that are not there does not start: it would fail in the middle.
-fn check_bindings(desk: &Desk, files: &quire_core::pack::PackFiles) -> Result<()> {
+pub(super) fn check_bindings(desk: &Desk, files: &quire_core::pack::PackFiles) -> Result<()> {
     let (pack, _) = quire_core::pack::read(files);
     for profile in pack.iter().flat_map(|pack| pack.profiles()) {
         desk.models.check(profile).map_err(|failure| Unknown(desk.lang.pack_binds(profile, &failure.message)))?;
@@ -80,6 +80,7 @@ fn check_bindings(desk: &Desk, files: &quire_core::pack::PackFiles) -> Result<()
 /// Acts on a session.
 pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
     let id = SessionId::new(session_of(&command));
+    let goes_on_with_tasks = matches!(command, Command::Resume(_));
     let opened = desk.fleet.look(&id).await?;
     let action = match action_of(desk, command, &opened) {
         Ok(action) => action,
@@ -88,8 +89,7 @@ pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
             Err(error) => return Err(error),
         },
     };
-    let how = if desk.is_json || !stderr().is_terminal() { How::Silent } else { How::Live };
-    let progress = Progress::begin(desk, &opened, how);
+    let progress = Progress::begin(desk, &opened, How::of(desk));
     if let Some(action) = action
         && let Answered::Refused { refusal } = desk.fleet.act(&id, &action).await?
     {
@@ -97,13 +97,16 @@ pub async fn act(desk: &Desk, command: Command) -> Result<ExitCode> {
         return refused(desk, &id, Some(&action), &refusal).await;
     }
     desk.fleet.settled(&id).await?;
+    if goes_on_with_tasks {
+        desk.fleet.tasks_settled(&id, None).await?;
+    }
     progress.end().await;
     let opened = desk.fleet.look(&id).await?;
     screen::tell(desk, &opened);
     Ok(ExitCode::from(if has_failed(&opened) { report::FAILED } else { report::FINE }))
 }
 
-async fn refused(desk: &Desk, id: &SessionId, action: Option<&Action>, refusal: &Refusal) -> Result<ExitCode> {
+pub(super) async fn refused(desk: &Desk, id: &SessionId, action: Option<&Action>, refusal: &Refusal) -> Result<ExitCode> {
     let opened = desk.fleet.look(id).await?;
     report::refusal(desk.lang, &opened.session, action, refusal);
     if desk.is_json {
@@ -146,9 +149,15 @@ fn session_of(command: &Command) -> &str {
         | Command::Journal(on)
         | Command::Watch(on) => &on.session,
         Command::Context(context) => &context.session,
-        Command::Chat(_) | Command::Demo(_) | Command::New(_) | Command::List | Command::Model(_) | Command::Pack(_) => {
-            unreachable!("these act on no session")
-        }
+        Command::Chat(_)
+        | Command::Demo(_)
+        | Command::New(_)
+        | Command::List
+        | Command::Model(_)
+        | Command::Pack(_)
+        | Command::Task(_)
+        | Command::Tool(_)
+        | Command::Mcp(_) => unreachable!("these act on no session"),
     }
 }
 
@@ -206,6 +215,9 @@ pub(super) fn action_of(desk: &Desk, command: Command, opened: &Opened) -> Resul
         | Command::List
         | Command::Watch(_)
         | Command::Model(_)
+        | Command::Task(_)
+        | Command::Tool(_)
+        | Command::Mcp(_)
         | Command::Pack(_) => unreachable!("these are no actions"),
     }))
 }
@@ -316,7 +328,7 @@ pub fn micros(text: &str) -> Option<u64> {
     (amount >= 0.0 && amount.is_finite()).then(|| (amount * 1e6).round() as u64)
 }
 
-fn milliseconds(text: &str) -> Option<u64> {
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1.0),
         None => match text.char_indices().next_back()? {
@@ -330,7 +342,7 @@ fn milliseconds(text: &str) -> Option<u64> {
     (amount >= 0.0 && amount.is_finite()).then(|| (amount * unit).round() as u64)
 }
 
-fn read_stdin(lang: Lang) -> Result<String> {
+pub(super) fn read_stdin(lang: Lang) -> Result<String> {
     if std::io::stdin().is_terminal() {
         eprintln!("{}", lang.type_until_end());
     }

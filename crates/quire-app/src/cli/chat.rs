@@ -670,7 +670,13 @@ pub fn scripted(session: &Session, user: UserLine) -> Result<Action, String> {
 /// Says whether what is waited for stays as it is.
 fn leaves_the_screen(verb: Verb) -> bool {
     match verb {
-        Verb::SetBudget | Verb::EditItem | Verb::EditCell | Verb::ReleaseCell | Verb::UpgradePack => true,
+        Verb::SetBudget
+        | Verb::EditItem
+        | Verb::EditCell
+        | Verb::ReleaseCell
+        | Verb::UpgradePack
+        | Verb::StartTask
+        | Verb::CancelTask => true,
         Verb::SelectPack
         | Verb::SubmitInput
         | Verb::ConfirmIntake

@@ -42,7 +42,7 @@ pub async fn demo(folder: &Path, lang: Lang, demo: Demo) -> Result<ExitCode> {
     let script: VecDeque<(String, UserLine)> = (scenario.lines.into_iter())
         .filter_map(|line| match line.kind {
             LineKind::User(user) => Some((words(&line.text).to_owned(), user)),
-            LineKind::Agent(_) | LineKind::Worker { .. } => None,
+            LineKind::Agent(_) | LineKind::Worker { .. } | LineKind::Task { .. } | LineKind::Tool { .. } => None,
         })
         .collect();
     if demo.auto || !stdin().is_terminal() { play(&desk, &id, script).await } else { chat::talk(&desk, id, script).await }

@@ -5,11 +5,11 @@
 //! for each round. Thinking is counted and not shown; what the pack hides is not shown at all.
 
 use std::collections::BTreeMap;
-use std::io::{Write, stderr, stdout};
+use std::io::{IsTerminal as _, Write, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use quire_core::event::Event;
-use quire_core::ids::SessionId;
+use quire_core::ids::{CallId, SessionId};
 use quire_core::reply;
 use quire_core::session::Session;
 use quire_runtime::driver::Opened;
@@ -41,6 +41,13 @@ pub enum How {
     Lines,
     /// On stderr, a terminal, as it comes.
     Live,
+}
+
+impl How {
+    /// Shows a single command's progress to a person, and to nobody else.
+    pub fn of(desk: &Desk) -> Self {
+        if desk.is_json || !stderr().is_terminal() { Self::Silent } else { Self::Live }
+    }
 }
 
 /// Shows progress until it is ended.
@@ -100,6 +107,7 @@ struct Printer {
 
 /// One round as far as it has come.
 struct Work {
+    call: CallId,
     line: String,
     is_masked: bool,
     began: Instant,
@@ -123,9 +131,11 @@ impl Printer {
             return;
         }
         match watched {
-            Watched::Asked { attempt, asker, round, .. } => self.begin(asker, *round, *attempt),
-            Watched::Streamed { delta, .. } => {
-                if let Some(work) = &mut self.work {
+            // Tasks work beside the session: of them there is only a line, so that two texts do not run into each other.
+            Watched::Asked { asker: Asker::Task { task }, round, .. } => self.line(&self.lang.works_task(task, round)),
+            Watched::Asked { call, attempt, asker, round, .. } => self.begin(*call, asker, *round, *attempt),
+            Watched::Streamed { call, delta, .. } => {
+                if let Some(work) = self.work.as_mut().filter(|work| work.call == *call) {
                     match delta {
                         Delta::Text(text) => work.said.push_str(text),
                         Delta::Arguments { text, .. } => work.arguments.push_str(text),
@@ -138,7 +148,9 @@ impl Printer {
                 self.line(&self.lang.works_retry(message, seconds));
             }
             Watched::Recorded { event, .. } => {
-                if matches!(**event, Event::ModelReplied { .. } | Event::ModelFailed { .. }) {
+                if let Event::ModelReplied { call, .. } | Event::ModelFailed { call, .. } = **event
+                    && self.work.as_ref().is_some_and(|work| work.call == call)
+                {
                     self.finish();
                 }
             }
@@ -146,9 +158,10 @@ impl Printer {
         }
     }
 
-    fn begin(&mut self, asker: &Asker, round: u32, attempt: u32) {
+    fn begin(&mut self, call: CallId, asker: &Asker, round: u32, attempt: u32) {
         let (who, is_masked) = match asker {
             Asker::Agent => (self.lang.agent(), false),
+            Asker::Task { task } => (self.lang.deep_task(task), false),
             Asker::Worker { skill, role } => {
                 let (name, is_masked) = self.skills.get(skill.as_str()).cloned().unwrap_or((skill.to_string(), false));
                 (role.as_ref().map_or(name.clone(), |role| format!("{name} ({role})")), is_masked)
@@ -165,7 +178,7 @@ impl Printer {
             self.line(&line);
         }
         let (said, arguments) = (String::new(), String::new());
-        self.work = Some(Work { line, is_masked, began: Instant::now(), said, arguments, thought_characters: 0 });
+        self.work = Some(Work { call, line, is_masked, began: Instant::now(), said, arguments, thought_characters: 0 });
     }
 
     /// A reply is there: its round becomes a line, with the time it took where a person watches it.

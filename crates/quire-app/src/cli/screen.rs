@@ -22,8 +22,18 @@ pub fn tell(desk: &Desk, opened: &Opened) {
     if desk.is_json {
         println!("{}", wire::session(opened));
     } else {
-        print!("{}", printable(&waits(desk.lang, &opened.session)));
+        print!("{}{}", printable(&waits(desk.lang, &opened.session)), printable(&tasks_under_way(desk.lang, &opened.session)));
     }
+}
+
+/// Says which deep tasks are under way, and how to go on with them.
+fn tasks_under_way(lang: Lang, session: &Session) -> String {
+    let running: Vec<String> =
+        session.tasks().iter().filter(|task| task.is_running()).map(|task| format!("{} ({})", task.id, task.title)).collect();
+    if running.is_empty() {
+        return String::new();
+    }
+    format!("{}\n", lang.tasks_under_way(running.join(", "), session.id()))
 }
 
 /// Prints what stands above: the session, its texts, what was spent.
@@ -250,7 +260,11 @@ pub fn record(lang: Lang, record: &Record) -> String {
         Event::User(action) => lang.record_user(action.verb().as_str()),
         Event::Drawn { seed } => lang.record_drew(seed),
         Event::ModelAsked(asked) => {
-            let who = asked.trace.as_ref().map_or_else(|| lang.record_agent(), |trace| trace.skill.to_string());
+            let who = match (asked.task, &asked.trace) {
+                (Some(task), _) => lang.deep_task(task),
+                (None, Some(trace)) => trace.skill.to_string(),
+                (None, None) => lang.record_agent(),
+            };
             lang.record_asked(&asked.model, who, asked.call, asked.attempt)
         }
         Event::ModelReplied { call, reply } => {
@@ -260,6 +274,18 @@ pub fn record(lang: Lang, record: &Record) -> String {
         }
         Event::ModelFailed { call, failure, .. } => lang.record_failed(call, &failure.message),
         Event::ModelIgnored { call, cause, .. } => lang.record_over(call, cause),
+        Event::TaskEquipped(equipped) => {
+            let names: Vec<&str> = equipped.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let names = if names.is_empty() { lang.none() } else { names.join(", ") };
+            lang.record_equipped(equipped.task, names)
+        }
+        Event::ToolAsked { task, call, attempt } => lang.record_tool_asked(task, call, attempt),
+        Event::ToolAnswered { task, call, result } => match result.is_error {
+            true => lang.record_tool_failed(task, call),
+            false => lang.record_tool_answered(task, call, result.text.chars().count()),
+        },
+        Event::ToolLost { task, call } => lang.record_tool_lost(task, call),
+        Event::TaskOverdue { task } => lang.record_overdue(task),
     };
     let time = jiff::Timestamp::from_millisecond(record.time.0).map(|time| time.to_string()).unwrap_or_default();
     printable(&format!("{:>5}  {time}  {what}", record.id))

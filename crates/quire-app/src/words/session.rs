@@ -7,7 +7,7 @@ use quire_core::blackboard::ItemState;
 use quire_core::event::{Action, Budget};
 use quire_core::ids::{ArtifactId, ItemNumber, RunId, SkillId};
 use quire_core::question::AnswerError;
-use quire_core::session::{Asker, Cause, CauseKind, Phase, Refusal, Running, Session, Stage, Verb, Waiting};
+use quire_core::session::{Asker, Cause, CauseKind, Phase, Refusal, Running, Session, Stage, TASKS_RUNNING_MAX, Verb, Waiting};
 use quire_core::table::{CellError, Table};
 use quire_core::tag::{RoleId, Tag};
 
@@ -140,6 +140,15 @@ fn found_out(lang: Lang, session: &Session, action: &Action) -> Option<String> {
             let is_same = session.pack().is_some_and(|present| present.hash == pack.hash());
             is_same.then(|| lang.same_pack())
         }
+        Action::StartTask { task, .. } if task.trim().is_empty() => Some(lang.nothing_said()),
+        Action::StartTask { .. } => {
+            let running = session.tasks().iter().filter(|task| task.is_running()).count();
+            (running >= TASKS_RUNNING_MAX).then(|| lang.too_many_tasks(running))
+        }
+        Action::CancelTask { task } => Some(match session.task(*task) {
+            Some(_) => lang.task_over(task),
+            None => lang.no_such_task(task),
+        }),
         Action::SelectPack { .. } | Action::SetBudget { .. } | Action::Stop | Action::Finish | Action::Reveal => None,
     }
 }
@@ -231,6 +240,8 @@ fn verb(lang: Lang, verb: Verb) -> String {
         Verb::ReleaseCell => ("release-cell", "还格"),
         Verb::UpgradePack => ("upgrade-pack", "升级技能包"),
         Verb::Reveal => ("reveal", "揭示"),
+        Verb::StartTask => ("task start", "开深挖任务"),
+        Verb::CancelTask => ("task cancel", "取消深挖任务"),
     };
     match lang {
         Lang::En => command.to_owned(),

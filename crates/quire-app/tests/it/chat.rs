@@ -524,7 +524,7 @@ fn the_language_is_the_persons_and_json_is_the_same_in_both() {
         $ accept
         quire：没有执行：现在不能「接受 accept」
           现在：「Outline」在等你回答；问题卡 1 还开着
-          现在可以：说话 say、丢弃 discard、回答 answer、跳过 skip、设预算 set-budget、结束 finish、编辑 edit、改格 edit-cell、还格 release-cell、揭示 reveal
+          现在可以：说话 say、丢弃 discard、回答 answer、跳过 skip、设预算 set-budget、结束 finish、编辑 edit、改格 edit-cell、还格 release-cell、揭示 reveal、开深挖任务 task start、取消深挖任务 task cancel
         $ show
         quire：没有会话 `nowhere`；`quire list` 列出已有的
     "#]].assert_eq(&told);

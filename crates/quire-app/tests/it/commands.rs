@@ -47,6 +47,7 @@ fn a_session_as_json_has_the_fixed_shape() {
         blackboard: list
         log: list
         incomplete: list
+        tasks: list
         calls: list
     "#]]
     .assert_eq(&shape(&view));
@@ -147,7 +148,7 @@ fn a_play_as_a_person_reads_it() {
         $ quire accept SESSION
         quire: refused: `accept` is not heard now
           pending: your words are waited for
-          heard now: say, set-budget, finish, edit, edit-cell, release-cell, upgrade-pack, reveal
+          heard now: say, set-budget, finish, edit, edit-cell, release-cell, upgrade-pack, reveal, task start, task cancel
         [3]
         $ quire finish SESSION
         ── text.draft ──

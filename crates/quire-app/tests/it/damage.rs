@@ -151,7 +151,9 @@ fn as_nobody(mut command: Command) -> Ran {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     if is_root {
         let program = std::env::temp_dir().join(format!("quire-for-nobody-{}", std::process::id()));
-        std::fs::copy(env!("CARGO_BIN_EXE_quire"), &program).expect("a copy that everybody may run");
+        // Copied by another process: a file this one has open for writing would be busy in every child it starts meanwhile.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_quire")).arg(&program).status().expect("cp starts");
+        assert!(copied.success(), "a copy that everybody may run");
         let mut other = Command::new(&program);
         other.args(command.get_args()).uid(65534).gid(65534);
         for (name, value) in command.get_envs() {

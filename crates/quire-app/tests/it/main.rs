@@ -14,4 +14,5 @@ mod pack;
 mod profiles;
 mod spending;
 mod story;
+mod tasks;
 mod together;

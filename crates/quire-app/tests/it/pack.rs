@@ -363,7 +363,7 @@ fn a_scenario_that_is_wrong_is_never_kept() {
             |
           2 | agnet x
             | ^^^^^
-            help: a statement begins with pack, option, secret, user, agent or worker; `and` adds a call; the text of a statement is indented by two or more
+            help: a statement begins with pack, option, secret, tools, user, agent, worker, task or tool; `and` adds a call; the text of a statement is indented by two or more
         tests/two.scenario: wrong, whatever is expected
           line 7 is not asked for: draft is at work
         4 scenarios, 1 renewed, 3 wrong

@@ -29,7 +29,8 @@ You are the main agent of a writing session. You decide which skill works next; 
 How it works:
 - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
 - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-- `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
+- `delegate_task` lets a sub-agent dig into a question beside the session: facts, sources, a comparison. It knows nothing but what you write into the task.
+- `read_blackboard`, the three `list_…` tools, `delegate_task` and `cancel_delegate_task` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
 - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
 - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
 - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
@@ -249,6 +250,7 @@ impl Session {
     pub(super) fn source_word(&self, source: &Source) -> String {
         match source {
             Source::Run(run) => self.run(*run).title(),
+            Source::Task(task) => format!("deep task {task}"),
             Source::User | Source::Runtime => source.to_string(),
         }
     }
@@ -294,18 +296,27 @@ impl Session {
         self.agent.messages.push(Message::Assistant { text, reasoning: reply.reasoning, calls: calls.clone() });
         let boundary_count = calls.iter().filter(|call| tools::is_boundary(&call.name)).count();
         let mut taken = None;
+        let mut effects = vec![];
         for call in &calls {
-            let outcome = self.agent_call(call, was_cut, boundary_count);
+            let outcome = self.agent_call(now, call, was_cut, boundary_count);
             match outcome {
                 Ok(AgentOutcome::Result(result)) => self.answer_call(&call.id, result),
+                Ok(AgentOutcome::Beside(result, follows)) => {
+                    effects.extend(follows);
+                    self.answer_call(&call.id, result);
+                }
                 Ok(AgentOutcome::Boundary(boundary)) => taken = Some((call.id.clone(), boundary)),
                 Err(fault) => self.answer_call(&call.id, format!("error: {fault}")),
             }
         }
-        match taken {
+        effects.extend(match taken {
             Some((id, boundary)) => self.cross(now, &id, boundary),
             None => self.ask_agent(),
-        }
+        });
+        // A later call of the same reply may have taken back what an earlier one ordered.
+        let owed = self.open_effects();
+        effects.retain(|effect| owed.contains(effect) || matches!(effect, Effect::CancelModel { .. }));
+        effects
     }
 
     fn agent_said_nothing(&mut self) -> Vec<Effect> {
@@ -315,7 +326,13 @@ impl Session {
     }
 
     /// Reads one call and does what it may do. A boundary is checked here and crossed by the caller.
-    fn agent_call(&mut self, call: &ToolCall, was_cut: bool, boundary_count: usize) -> Result<AgentOutcome, String> {
+    fn agent_call(
+        &mut self,
+        now: Timestamp,
+        call: &ToolCall,
+        was_cut: bool,
+        boundary_count: usize,
+    ) -> Result<AgentOutcome, String> {
         if boundary_count > 1 && tools::is_boundary(&call.name) {
             return Err("one reply can hold only one of run_worker, ask_user, review_blackboard, declare_instance_ready and finish; none of them was done; call just one".to_owned());
         }
@@ -330,6 +347,13 @@ impl Session {
             AgentCall::Loop(LoopCall::ReadBlackboard { tags }) => self.read_for_agent(&tags).map(AgentOutcome::Result),
             AgentCall::Loop(LoopCall::ListWorkers) => Ok(AgentOutcome::Result(self.list_workers())),
             AgentCall::Loop(LoopCall::ListArtifacts) => Ok(AgentOutcome::Result(self.list_artifacts())),
+            AgentCall::Loop(LoopCall::DelegateTask { task, title }) => {
+                self.delegate_task(now, &task, &title).map(|(result, effects)| AgentOutcome::Beside(result, effects))
+            }
+            AgentCall::Loop(LoopCall::CancelTask { task }) => {
+                self.cancel_delegated(now, &task).map(|(result, effects)| AgentOutcome::Beside(result, effects))
+            }
+            AgentCall::Loop(LoopCall::ListTasks) => Ok(AgentOutcome::Result(self.list_tasks())),
             AgentCall::Boundary(boundary) => self.check_boundary(boundary).map(AgentOutcome::Boundary),
         }
     }
@@ -415,8 +439,7 @@ impl Session {
             Boundary::Ready(ready) => self.instance_is_ready(now, ready),
             Boundary::Finish { reason } => {
                 self.log(format!("agent: finish: {}", one_line(&reason, LOG_LINE_GRAPHEMES_MAX)));
-                self.end();
-                vec![]
+                self.end(now)
             }
         }
     }
@@ -531,6 +554,8 @@ pub(super) enum Messages {
 
 enum AgentOutcome {
     Result(String),
+    /// A result, and what is to be done beside the loop.
+    Beside(String, Vec<Effect>),
     Boundary(Boundary),
 }
 

@@ -257,6 +257,10 @@ verbs! {
     UpgradePack "upgrade_pack"
     /// Shows what is hidden.
     Reveal "reveal"
+    /// Starts a deep task.
+    StartTask "start_task"
+    /// Ends a deep task.
+    CancelTask "cancel_task"
 }
 
 impl Action {
@@ -282,6 +286,8 @@ impl Action {
             Self::ReleaseCell { .. } => Verb::ReleaseCell,
             Self::UpgradePack { .. } => Verb::UpgradePack,
             Self::Reveal => Verb::Reveal,
+            Self::StartTask { .. } => Verb::StartTask,
+            Self::CancelTask { .. } => Verb::CancelTask,
         }
     }
 }
@@ -294,7 +300,9 @@ impl Phase {
         match self {
             Self::Idle | Self::Error { .. } => false,
             Self::Done => verb == Verb::Reveal,
-            Self::Running(_) => matches!(verb, Verb::Stop | Verb::Finish | Verb::SetBudget | Verb::Reveal),
+            Self::Running(_) => {
+                matches!(verb, Verb::Stop | Verb::Finish | Verb::SetBudget | Verb::Reveal | Verb::StartTask | Verb::CancelTask)
+            }
             Self::WaitingUser(waiting) => waiting.hears(verb),
         }
     }
@@ -365,6 +373,7 @@ impl Waiting {
     fn hears(&self, verb: Verb) -> bool {
         match verb {
             Verb::SetBudget | Verb::Finish | Verb::EditItem | Verb::EditCell | Verb::ReleaseCell | Verb::Reveal => true,
+            Verb::StartTask | Verb::CancelTask => true,
             Verb::Stop => false,
             Verb::SelectPack => matches!(self, Self::SkillSelection),
             Verb::SubmitInput => !matches!(self, Self::SkillSelection),

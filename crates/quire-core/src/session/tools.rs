@@ -18,7 +18,7 @@ use crate::reply;
 ///
 /// The set is fixed for a session's whole life, so that the provider's cache holds; `declare_instance_ready` is only there
 /// where the pack has a design stage.
-pub(super) static AGENT_TOOLS: [ToolSpec; 8] = [
+pub(super) static AGENT_TOOLS: [ToolSpec; 11] = [
     ToolSpec {
         name: "read_blackboard",
         description: "Reads texts from the blackboard, with state and item number. Patterns: an exact tag; `a.*` for a and everything below; `a.*.b` for one part; `**` for all.",
@@ -32,6 +32,21 @@ pub(super) static AGENT_TOOLS: [ToolSpec; 8] = [
     ToolSpec {
         name: "list_artifacts",
         description: "Lists what workers have handed in: id, skill, state, tags, summary.",
+        parameters: r#"{"type":"object","properties":{},"additionalProperties":false}"#,
+    },
+    ToolSpec {
+        name: "delegate_task",
+        description: "Has a sub-agent dig into one question in the background, with tools for search and the like. It sees nothing of this session: put everything it has to know into `task`. You go on at once; you are told when there is a result, and read it with `read_blackboard` under `委托.<taskId>.结果`.",
+        parameters: r#"{"type":"object","properties":{"task":{"type":"string","minLength":1,"description":"The question, with all that is needed to answer it."},"title":{"type":"string","description":"A name for the user."}},"required":["task"],"additionalProperties":false}"#,
+    },
+    ToolSpec {
+        name: "cancel_delegate_task",
+        description: "Ends a delegated task; what it has found until then is kept.",
+        parameters: r#"{"type":"object","properties":{"taskId":{"type":["string","integer"]}},"required":["taskId"],"additionalProperties":false}"#,
+    },
+    ToolSpec {
+        name: "list_delegated_tasks",
+        description: "Lists delegated tasks: id, title, state, what each has used, where its result is.",
         parameters: r#"{"type":"object","properties":{},"additionalProperties":false}"#,
     },
     ToolSpec {
@@ -90,6 +105,9 @@ pub(super) enum LoopCall {
     ReadBlackboard { tags: Vec<String> },
     ListWorkers,
     ListArtifacts,
+    DelegateTask { task: String, title: String },
+    CancelTask { task: String },
+    ListTasks,
 }
 
 /// A call that ends the loop.
@@ -156,6 +174,14 @@ pub(super) fn read_agent_call(tools: &[&ToolSpec], call: &ToolCall, was_cut: boo
         }
         "list_workers" => AgentCall::Loop(LoopCall::ListWorkers),
         "list_artifacts" => AgentCall::Loop(LoopCall::ListArtifacts),
+        "delegate_task" => {
+            AgentCall::Loop(LoopCall::DelegateTask { task: text(&arguments, "task"), title: text(&arguments, "title") })
+        }
+        "cancel_delegate_task" => {
+            let task = arguments.get("taskId").map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
+            AgentCall::Loop(LoopCall::CancelTask { task: task.unwrap_or_default() })
+        }
+        "list_delegated_tasks" => AgentCall::Loop(LoopCall::ListTasks),
         "run_worker" => AgentCall::Boundary(BoundaryCall::RunWorker(typed(arguments.into())?)),
         "ask_user" => AgentCall::Boundary(BoundaryCall::AskUser { assessment: text(&arguments, "assessment"), questions }),
         "review_blackboard" => AgentCall::Boundary(BoundaryCall::ReviewBlackboard { summary: text(&arguments, "summary") }),

@@ -108,6 +108,8 @@ impl Session {
             Action::ReleaseCell { tag, key, rev } => self.edited_cell(now, &tag, |table| table.release(&key, rev)),
             Action::UpgradePack { pack } => self.upgraded_pack(&pack),
             Action::Reveal => Ok(self.show_hidden()),
+            Action::StartTask { task, title, grants } => self.started_task(now, &task, &title, grants),
+            Action::CancelTask { task } => self.cancelled_task(now, task),
         }
     }
 
@@ -372,14 +374,16 @@ impl Session {
         for run in self.runs.iter().filter(|run| run.is_open()).map(|run| run.id).collect::<Vec<_>>() {
             self.end_run(run, RunState::Ended);
         }
-        self.end();
-        running.and_then(|running| running.broken_off_by()).into_iter().collect()
+        let broken_off = running.and_then(|running| running.broken_off_by());
+        broken_off.into_iter().chain(self.end(now)).collect()
     }
 
-    /// Ends the session, when nothing runs any more.
-    pub(super) fn end(&mut self) {
+    /// Ends the session, when nothing of its own runs any more; deep tasks are cancelled and what they found is kept.
+    pub(super) fn end(&mut self, now: Timestamp) -> Vec<Effect> {
+        let effects = self.cancel_tasks(now);
         self.phase = Phase::Done;
         self.stage = Stage::Done;
+        effects
     }
 
     fn edited_item(&mut self, now: Timestamp, tag: Tag, base: Option<ItemNumber>, text: Arc<str>) -> Heard {

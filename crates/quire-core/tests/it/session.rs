@@ -11,5 +11,6 @@ mod phases;
 mod properties;
 mod review;
 mod stages;
+mod tasks;
 mod user;
 mod worker;

@@ -12,6 +12,7 @@ use crate::ModelLine;
 pub(super) enum Speaker {
     Agent,
     Worker,
+    Task,
 }
 
 impl Speaker {
@@ -22,6 +23,7 @@ impl Speaker {
                 "the agent has run_worker, read_blackboard, list_workers, list_artifacts, ask_user, review_blackboard, \
                  declare_instance_ready, finish, text, call, cut and fails; `call NAME {…}` calls anything else"
             }
+            Speaker::Task => "a task has text, call, cut and fails; `call NAME {…}` calls any tool",
             Speaker::Worker => "a worker has submit, ask_user, text, call, cut and fails; `call NAME {…}` calls anything else",
         }
     }

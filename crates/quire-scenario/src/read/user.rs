@@ -1,8 +1,8 @@
 //! What a user does: an action where the line begins with an action's name in its form, else words.
 
 use quire_core::event::{Action, Budget, Target};
-use quire_core::ids::ItemNumber;
-use quire_core::tag::Tag;
+use quire_core::ids::{ItemNumber, TaskId};
+use quire_core::tag::{Pattern, Tag};
 use serde_json::Value;
 
 use super::text::{Piece, Problem, Token, joined};
@@ -46,6 +46,8 @@ pub(super) fn line(statement: &Statement<'_>) -> Result<UserLine, Problem> {
         "edit" => form.edit()?,
         "edit_cell" => form.edit_cell()?,
         "release_cell" => form.release_cell()?,
+        "start_task" => form.start_task()?,
+        "cancel_task" => form.cancel_task()?,
         "say" => return form.say(),
         other => match OTHERWISE.iter().find(|(name, _)| *name == other) {
             Some((_, form)) => {
@@ -187,6 +189,39 @@ impl Form<'_> {
                 Ok((tag(*table)?, cell.text.to_owned(), number(*key, value)?))
             }
             _ => Err(self.wrong(self.name, form)),
+        }
+    }
+
+    fn start_task(&self) -> Result<Action, Problem> {
+        const FORM: &str = "`start_task: what to find out`, or `start_task title=\"Lamps\" grants=outline.*,notes: …`";
+        let mut title = String::new();
+        let mut grants = vec![];
+        for token in self.head.tokens()? {
+            match token {
+                Token::Setting { key, value } if key.text == "title" => title = value,
+                Token::Setting { key, value } if key.text == "grants" => {
+                    for raw in value.split(',') {
+                        let grant = Pattern::parse(raw);
+                        grants.push(
+                            grant.map_err(|error| {
+                                key.problem("grants", error.to_string(), "write tags or patterns, with commas")
+                            })?,
+                        );
+                    }
+                }
+                Token::Word(_) | Token::Setting { .. } => return Err(self.wrong(self.name, FORM)),
+            }
+        }
+        let task = self.whole_text("write what is to be found out")?.into();
+        Ok(Action::StartTask { task, title, grants })
+    }
+
+    fn cancel_task(&self) -> Result<Action, Problem> {
+        const FORM: &str = "`cancel_task 2` with the task's number";
+        self.no_text(FORM)?;
+        match self.head.text.parse() {
+            Ok(task) => Ok(Action::CancelTask { task: TaskId(task) }),
+            Err(_) => Err(self.wrong(self.name, FORM)),
         }
     }
 

@@ -34,5 +34,5 @@ fn the_language_can_be_read_as_it_is_described() {
     let docs = include_str!("../../src/lib.rs").lines().filter_map(|line| line.strip_prefix("//!"));
     let example = docs.skip_while(|line| line.trim() != "```text").skip(1).take_while(|line| line.trim() != "```");
     let scenario = parse(&example.collect::<Vec<_>>().join("\n"));
-    expect!["25"].assert_eq(&scenario.lines.len().to_string());
+    expect!["33"].assert_eq(&scenario.lines.len().to_string());
 }

@@ -22,6 +22,8 @@ fn who(kind: &LineKind) -> String {
             let role = role.as_ref().map(|role| format!(" as {role}")).unwrap_or_default();
             format!("worker {skill}{role}")
         }
+        LineKind::Task { task, .. } => task.map_or("task".to_owned(), |task| format!("task {task}")),
+        LineKind::Tool { tool, .. } => format!("tool {tool}"),
     }
 }
 
@@ -29,7 +31,8 @@ fn what(kind: &LineKind) -> String {
     match kind {
         LineKind::User(UserLine::Act(action)) => serde_json::to_string(action).expect("actions are JSON"),
         LineKind::User(UserLine::Answer { card, answers }) => format!("answers to {card:?}: {answers:?}"),
-        LineKind::Agent(reply) | LineKind::Worker { reply, .. } => said(reply),
+        LineKind::Agent(reply) | LineKind::Worker { reply, .. } | LineKind::Task { reply, .. } => said(reply),
+        LineKind::Tool { result, .. } => format!("{result:?}"),
     }
 }
 

@@ -48,8 +48,19 @@ fn the_head_says_how_the_session_starts() {
                     ),
                     time_ms: None,
                 },
+                task_caps: Caps {
+                    max_rounds: 24,
+                    max_tokens: Some(
+                        1000000,
+                    ),
+                    max_money_micros: None,
+                    max_time_ms: Some(
+                        1800000,
+                    ),
+                },
             },
             secrets: [],
+            tools: [],
             lines: [],
         }
     "#]]
@@ -431,16 +442,16 @@ fn every_fault_is_named_with_a_way_out() {
                 keep one `pack` statement
             test.scenario:5:17: error: there is no option `burst`
                 at "burst"
-                options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, each as `name=value`
+                options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, and the same of a task as task.max_rounds and so on, each as `name=value`
             test.scenario:6:17: error: `burst_max` is `many`, which is no number it can have
                 at "burst_max"
                 write a whole number from 0
             test.scenario:7:17: error: there is no budget of `pages`
                 at "budget.pages"
-                options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, each as `name=value`
+                options are title, burst_max, budget.rounds, budget.tokens, budget.money_micros and budget.time_ms, and the same of a task as task.max_rounds and so on, each as `name=value`
             test.scenario:8:9: error: `usr` begins no statement
                 at "usr"
-                a statement begins with pack, option, secret, user, agent or worker; `and` adds a call; the text of a statement is indented by two or more
+                a statement begins with pack, option, secret, tools, user, agent, worker, task or tool; `and` adds a call; the text of a statement is indented by two or more
             test.scenario:9:9: error: the user neither says nor does anything
                 at "user"
                 write words, or an action: accept, reject: …, answer q1=A …
@@ -574,4 +585,35 @@ fn secrets_name_their_readers() {
         ]
     "#]]
     .assert_debug_eq(&scenario.secrets);
+}
+
+#[test]
+fn tasks_and_tools_are_read() {
+    let scenario = parse(
+        "
+        tools   search note=acts
+        option  task.max_rounds=3 task.max_time_ms=5
+        user    start_task title=\"Lamps\" grants=outline.*,notes: How were lamps lit?
+        user    cancel_task 2
+        task    call search {\"q\": 1}
+        task(2) text: By paraffin.
+        tool    search: Three pages.
+        tool    note fails: The disk is full.
+        ",
+    );
+    let tools: Vec<(&str, bool)> = scenario.tools.iter().map(|tool| (tool.name.as_str(), tool.may_repeat())).collect();
+    assert_eq!(tools, [("search", true), ("note", false)]);
+    assert_eq!(scenario.options.task_caps.max_rounds, 3);
+    assert_eq!(scenario.options.task_caps.max_time_ms, Some(5));
+    let lines: Vec<String> = scenario.lines.iter().map(|line| format!("{}: {}", who(&line.kind), what(&line.kind))).collect();
+    expect![[r#"
+        user: {"action":"start_task","task":"How were lamps lit?","title":"Lamps","grants":["outline.*","notes"]}
+        user: {"action":"cancel_task","task":2}
+        task: call-1: search {"q": 1}
+            (ToolCalls)
+        task 2: "By paraffin."
+            (Stop)
+        tool search: ToolResult { text: "Three pages.", is_error: false }
+        tool note: ToolResult { text: "The disk is full.", is_error: true }"#]]
+    .assert_eq(&lines.join("\n"));
 }

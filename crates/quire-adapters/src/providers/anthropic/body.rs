@@ -3,7 +3,7 @@
 //! The rules stand apart from the messages, user and assistant take turns, and the answers to calls are the beginning of
 //! the user's turn. The rules and the stable part of a user's text end in a mark for the cache: they come again.
 
-use quire_core::message::{Message, ToolCall, ToolSpec};
+use quire_core::message::{Message, OfferedTool, ToolCall};
 use quire_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn body(config: &AnthropicConfig, refusals: &Refusals, request: &Mode
     }
     body.insert("messages".into(), turns(config, &request.messages).into());
     if !request.tools.is_empty() {
-        body.insert("tools".into(), request.tools.iter().map(|tool| offered(tool)).collect());
+        body.insert("tools".into(), request.tools.iter().map(offered).collect());
         let choice = match want {
             Want::Tool(name) => json!({"type": "tool", "name": name}),
             Want::Reply | Want::Whole | Want::Schema(_) | Want::JsonObject => json!({"type": "auto"}),
@@ -114,8 +114,8 @@ fn sendable_id(id: &str) -> String {
     id.chars().map(|c| if is_sendable(c) { c.to_string() } else { format!("_{:x}_", u32::from(c)) }).collect()
 }
 
-fn offered(tool: &ToolSpec) -> Value {
-    let parameters: Value = serde_json::from_str(tool.parameters)
+fn offered(tool: &OfferedTool) -> Value {
+    let parameters: Value = serde_json::from_str(&tool.parameters)
         .unwrap_or_else(|error| unreachable!("the schema of the tool `{}` is not JSON: {error}", tool.name));
     json!({"name": tool.name, "description": tool.description, "input_schema": parameters})
 }

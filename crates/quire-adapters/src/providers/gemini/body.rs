@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use quire_core::message::{Message, ToolCall, ToolSpec};
+use quire_core::message::{Message, OfferedTool, ToolCall};
 use quire_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ pub(super) fn body(config: &GeminiConfig, refusals: &Refusals, request: &ModelRe
     }
     body.insert("contents".into(), turns(config, &request.messages).into());
     if !request.tools.is_empty() {
-        let tools: Vec<Value> = request.tools.iter().map(|tool| offered(tool)).collect();
+        let tools: Vec<Value> = request.tools.iter().map(offered).collect();
         body.insert("tools".into(), json!([{"functionDeclarations": tools}]));
         if let Want::Tool(name) = want {
             let only = json!({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}});
@@ -156,8 +156,8 @@ fn text_part(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({"text": text}))
 }
 
-fn offered(tool: &ToolSpec) -> Value {
-    let parameters: Value = serde_json::from_str(tool.parameters)
+fn offered(tool: &OfferedTool) -> Value {
+    let parameters: Value = serde_json::from_str(&tool.parameters)
         .unwrap_or_else(|error| unreachable!("the schema of the tool `{}` is not JSON: {error}", tool.name));
     let mut declaration = json!({"name": tool.name, "description": tool.description});
     // An object without properties is refused: a tool without arguments has no schema.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use quire_core::message::{Message, ToolCall, ToolSpec};
+use quire_core::message::{Message, OfferedTool, ToolCall};
 use quire_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
@@ -73,7 +73,7 @@ pub(super) fn body(config: &OpenAiConfig, dialect: &Dialect, request: &ModelRequ
     };
     body.insert("messages".into(), messages.into());
     if mode == ToolMode::Native && !request.tools.is_empty() {
-        body.insert("tools".into(), request.tools.iter().map(|tool| offered(tool)).collect());
+        body.insert("tools".into(), request.tools.iter().map(offered).collect());
         let choice = match want {
             Want::Tool(name) => json!({"type": "function", "function": {"name": name}}),
             Want::Reply | Want::Whole | Want::Schema(_) | Want::JsonObject => "auto".into(),
@@ -141,8 +141,8 @@ fn called(call: &ToolCall) -> Value {
     })
 }
 
-fn offered(tool: &ToolSpec) -> Value {
-    let parameters: Value = serde_json::from_str(tool.parameters)
+fn offered(tool: &OfferedTool) -> Value {
+    let parameters: Value = serde_json::from_str(&tool.parameters)
         .unwrap_or_else(|error| unreachable!("the schema of the tool `{}` is not JSON: {error}", tool.name));
     json!({
         "type": "function",

@@ -29,7 +29,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         asker: Asker::Agent,
         answered_before: 0,
         messages,
-        tools: vec![&SUBMIT, &LIST],
+        tools: vec![(&SUBMIT).into(), (&LIST).into()],
         output_tags: vec![],
     }
 }

@@ -30,7 +30,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         asker: Asker::Agent,
         answered_before: 0,
         messages,
-        tools: vec![&SUBMIT],
+        tools: vec![(&SUBMIT).into()],
         output_tags: vec![],
     }
 }

@@ -54,7 +54,7 @@ fn text_without_a_call_is_a_question_or_an_old_decision() {
             running burst 1/12, worker outline
             waiting_user review of artifact 1: outline.draft
             running burst 0/12, agent; outline.confirmed written
-            running burst 1/12, agent; told: error: there is no tool `dance`; there are: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish
+            running burst 1/12, agent; told: error: there is no tool `dance`; there are: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish
             running burst 2/12, agent; told: error: `ask_user` says nothing: give an assessment, or at least one question
             waiting_user input; card 1: q1 Why?
         "#]],
@@ -81,7 +81,7 @@ fn a_models_mistake_is_a_result_that_says_what_is_allowed() {
         expect![[r#"
             waiting_user input: What shall it be about?
             running burst 0/12, agent; 用户.最新输入 written; user.brief written
-            running burst 1/12, agent; told: error: there is no tool `dance`; there are: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish
+            running burst 1/12, agent; told: error: there is no tool `dance`; there are: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish
             running burst 2/12, agent; told: error: the arguments of `run_worker` do not fit: "reason" is a required property; "requiresApproval" is a required property; nothing was done
             running burst 3/12, agent; told: error: the arguments of `run_worker` do not fit: Additional properties are not allowed ('mood' was unexpected); nothing was done
             running burst 4/12, agent; told: error: the main agent brings no inputTags or outputTags: leave out `inputTags`; the pack declares what a skill reads and writes
@@ -90,7 +90,7 @@ fn a_models_mistake_is_a_result_that_says_what_is_allowed() {
             running burst 7/12, agent; told: error: the arguments were cut off after 26 characters, so nothing was run; call the tool again with complete arguments, shorter ones if they do not fit
             running burst 8/12, agent; told: error: `a*` has a star that is not a whole part among others; write `role.*.plan` or `outline.*`, or `**` alone for all tags
             running burst 9/12, agent; told: error: the arguments are not one JSON object, so nothing was run: `not json`; call the tool again with one JSON object as its arguments
-            running burst 10/12, agent; told: error: there is no tool `declare_instance_ready`; there are: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish
+            running burst 10/12, agent; told: error: there is no tool `declare_instance_ready`; there are: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blac…
         "#]],
     );
 }
@@ -278,7 +278,8 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             How it works:
             - Skills do the work. Each is declared by the pack below: what it reads, what it writes. You start one with `run_worker`. What it hands in becomes a fact only when the user accepts it, or where the pack says so beforehand.
             - The blackboard holds all texts by tag. You see its index: tag, state, size. Read a text with `read_blackboard` before you speak about it; never describe a text you have not read.
-            - `read_blackboard`, `list_workers` and `list_artifacts` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
+            - `delegate_task` lets a sub-agent dig into a question beside the session: facts, sources, a comparison. It knows nothing but what you write into the task.
+            - `read_blackboard`, the three `list_…` tools, `delegate_task` and `cancel_delegate_task` give you a result and you go on. `run_worker`, `ask_user`, `review_blackboard`, `declare_instance_ready` and `finish` end your turn: call one of them, alone or after the others, and call it exactly once.
             - You have a limited number of rounds between two actions of the user. Do not repeat a call that gave you nothing new.
             - When something failed or was refused, the result says why and what is allowed. Mend it, or ask the user.
             - Ask the user only what you cannot decide from the brief, and put questions that belong together on one card.
@@ -310,7 +311,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             Stage: play
             用户.最新输入: accepted, 21 characters, by user
 
-            === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+            === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
 
             === all as before, and ===
             === assistant ===
@@ -321,14 +322,14 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             A story about a lamp.
 
 
-            === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+            === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
 
             === all as before, and ===
             === assistant ===
             [calls run_worker {"workerId":"polish","reason":"Too early.","requiresApproval":false}]
             === tool ===
             error: `polish` needs chapter.confirmed, which nobody has written or accepted yet
-            === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+            === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
 
             === all as before, and ===
             === assistant ===
@@ -336,7 +337,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             === tool ===
             artifact 1 accepted (chapter.draft: 18 characters): A beginning.
             question: Was that right?
-            === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+            === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
 
             === system, as before ===
             === user ===
@@ -362,7 +363,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             notes: accepted, 12 characters, by user
             用户.最新输入: accepted, 21 characters, by user
 
-            === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+            === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
 
             === all as before, and ===
             === assistant ===
@@ -371,7 +372,7 @@ fn the_prompt_begins_with_what_stays_and_ends_with_the_burst() {
             artifact 2 accepted (chapter.draft: 23 characters): 
             === user ===
             user: edited notes
-            === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+            === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
 
         "#]],
     );
@@ -431,7 +432,7 @@ fn a_long_index_is_drawn_together() {
         user.brief.*: 1 tags
         用户.最新输入.*: 1 tags
 
-        === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish ===
+        === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish ===
     "#]]
     .assert_eq(index);
 }

@@ -81,7 +81,7 @@ fn the_agent_reads_what_was_drawn_in_its_log_but_not_what_is_hidden() {
         world.draft: accepted, 19 characters, by set
         用户.最新输入: accepted, 11 characters, by user
 
-        === tools: read_blackboard, list_workers, list_artifacts, run_worker, ask_user, review_blackboard, finish, declare_instance_ready ===
+        === tools: read_blackboard, list_workers, list_artifacts, delegate_task, cancel_delegate_task, list_delegated_tasks, run_worker, ask_user, review_blackboard, finish, declare_instance_ready ===
     "#]].assert_eq(now);
 }
 

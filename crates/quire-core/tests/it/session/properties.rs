@@ -6,14 +6,15 @@
 use proptest::prelude::*;
 use quire_core::blackboard::{ItemState, Source};
 use quire_core::chance::Seed;
+use quire_core::deep_task::{Caps, DeepTask, HostTool, TaskState, ToolEffect, ToolResult};
 use quire_core::effect::Effect;
-use quire_core::event::{Action, Budget, Event};
-use quire_core::ids::{CallId, ItemNumber, SessionId};
-use quire_core::message::{Failure, FailureKind, Finish, Reply, ToolCall, Usage};
+use quire_core::event::{Action, Budget, Event, ModelAsked, TaskEquipped};
+use quire_core::ids::{CallId, Hash, HostCallId, ItemNumber, SessionId, TaskId};
+use quire_core::message::{Failure, FailureKind, Finish, Prompt, Reply, ToolCall, Usage};
 use quire_core::pack::{Acceptance, Pack, Skill};
 use quire_core::question::{Answer, OTHER};
 use quire_core::session::{Asker, Phase, Running, Session, Verb, Waiting};
-use quire_core::tag::{RoleId, Tag};
+use quire_core::tag::{Pattern, RoleId, Tag};
 use quire_testkit::hand::{Estimate, Hand, asked, calls, text};
 use quire_testkit::play::{pack_files, records};
 use quire_testkit::transcript;
@@ -22,8 +23,17 @@ use serde_json::{Value, json};
 const PACKS: [&str; 10] = ["dice", "novel", "auto", "checked", "reviewed", "roles", "staged", "tables", "hidden", "intake"];
 
 /// What is heard in most places and leads on from none.
-const EVERYWHERE: [Verb; 7] =
-    [Verb::SetBudget, Verb::Finish, Verb::EditItem, Verb::EditCell, Verb::ReleaseCell, Verb::Reveal, Verb::UpgradePack];
+const EVERYWHERE: [Verb; 9] = [
+    Verb::SetBudget,
+    Verb::Finish,
+    Verb::EditItem,
+    Verb::EditCell,
+    Verb::ReleaseCell,
+    Verb::Reveal,
+    Verb::UpgradePack,
+    Verb::StartTask,
+    Verb::CancelTask,
+];
 
 #[derive(Debug, Clone, Copy)]
 struct Step {
@@ -50,7 +60,7 @@ proptest! {
             if let Ok(effects) = heard {
                 for effect in effects {
                     let is_cancel = matches!(effect, Effect::CancelModel { .. });
-                    assert!(is_cancel || hand.session.open_effects() == [effect], "{effect:?} is not what is owed");
+                    assert!(is_cancel || hand.session.open_effects().contains(&effect), "{effect:?} is not what is owed");
                 }
                 only_who_may_accepts(&before, &hand.session, &event);
             }
@@ -61,19 +71,28 @@ proptest! {
 }
 
 fn holds(session: &Session) {
+    let of_tasks: Vec<Effect> = session.tasks().iter().filter_map(owed_to).collect();
+    let open = session.open_effects();
+    let (own, beside) = open.split_at(open.len() - of_tasks.len());
+    assert_eq!(beside, of_tasks);
+    for task in session.tasks().iter().filter(|task| task.asking().is_some()) {
+        let (messages, _) = task.prompt();
+        let prompt = Prompt { messages, tools: vec![], prefix: Hash::of(""), fixed: vec![] };
+        transcript::check(&prompt).unwrap_or_else(|fault| panic!("{fault}: {prompt:#?}"));
+    }
     match session.phase() {
         Phase::Running(running) => {
-            let Running::Asking(asking) = running else { return assert_eq!(session.open_effects(), [Effect::Draw]) };
-            assert_eq!(session.open_effects(), [Effect::AskModel { call: asking.call }]);
+            let Running::Asking(asking) = running else { return assert_eq!(own, [Effect::Draw]) };
+            assert_eq!(own, [Effect::AskModel { call: asking.call }]);
             let (prompt, _) = session.prompt(u32::MAX, &Estimate).expect("there is room");
             transcript::check(&prompt).unwrap_or_else(|fault| panic!("{fault}: {prompt:#?}"));
         }
         Phase::WaitingUser(waiting) => {
-            assert_eq!(session.open_effects(), []);
+            assert_eq!(own, []);
             let leads_on = |verb: &Verb| session.hears(*verb) && !EVERYWHERE.contains(verb);
             assert!(Verb::ALL.iter().any(leads_on), "nothing leads on from {waiting:?}");
         }
-        Phase::Idle | Phase::Done => assert_eq!(session.open_effects(), []),
+        Phase::Idle | Phase::Done => assert_eq!(open, []),
         Phase::Error { reason } => panic!("nobody but a damaged journal leads here: {reason}"),
     }
     assert!(session.burst().used <= session.burst().max);
@@ -101,14 +120,76 @@ fn only_who_may_accepts(before: &Session, after: &Session, event: &Event) {
                 let skill = after.pack().and_then(|pack| pack.skill(run.skill.as_str())).expect("its skill");
                 skill.acceptance != Acceptance::UserConfirmed
             }
-            Source::Runtime | Source::User => true,
+            Source::Runtime | Source::User | Source::Task(_) => true,
         };
         assert!(by_user || by_pack, "{} became a fact by {event:?}", item.tag);
     }
 }
 
+/// Says what a deep task that is not over is owed.
+fn owed_to(task: &DeepTask) -> Option<Effect> {
+    match &task.state {
+        TaskState::Equipping => Some(Effect::EquipTask { task: task.id }),
+        TaskState::Asking(asking) => Some(Effect::AskModel { call: asking.call }),
+        TaskState::Calling(calling) => Some(Effect::CallTool { task: task.id, call: calling.id }),
+        TaskState::Over(_) => None,
+    }
+}
+
+/// Goes on with a deep task, rightly or not.
+fn task_event(task: &DeepTask, which: u8, how: u8) -> Event {
+    let id = task.id;
+    match &task.state {
+        TaskState::Equipping => {
+            let tool = |name: &str, effect| HostTool {
+                name: name.to_owned(),
+                description: "".into(),
+                parameters: r#"{"type":"object"}"#.into(),
+                effect,
+                server: "test".to_owned(),
+                own_name: name.to_owned(),
+            };
+            let tools = vec![tool("look", ToolEffect::Reads), tool("act", ToolEffect::Acts), tool("look", ToolEffect::Acts)];
+            let caps = Caps { max_rounds: u32::from(how % 6), ..Caps::default() };
+            Event::TaskEquipped(TaskEquipped { task: id, caps, tools, faults: vec!["a server is away".to_owned()] })
+        }
+        TaskState::Asking(asking) if asking.attempts == 0 || which < 4 => {
+            Event::ModelAsked(ModelAsked { task: Some(id), ..asked(asking.call, asking.attempts + 1 + u32::from(which == 3)) })
+        }
+        TaskState::Asking(asking) => {
+            let call = asking.call;
+            let failure = Failure { kind: FailureKind::NoRoom, message: "Too much.".to_owned() };
+            let reply = match how % 8 {
+                0 => text("Found."),
+                1 => text(""),
+                2 => return Event::ModelFailed { call, failure, partial: "It was".into() },
+                3 => return Event::TaskOverdue { task: id },
+                4 => calls(&[("submit", json!({})), ("look", json!({}))]),
+                5 => cut("act", &json!({ "deep": "er" })),
+                _ => calls(&[("look", json!({})), ("act", json!({})), ("search_book", json!({ "query": "x" }))]),
+            };
+            Event::ModelReplied { call, reply }
+        }
+        TaskState::Calling(calling) => {
+            let call = calling.id;
+            match (calling.attempts, how % 8) {
+                (0, 1..) => Event::ToolAsked { task: id, call, attempt: 1 },
+                (_, 0) => Event::ToolAsked { task: id, call, attempt: calling.attempts + 1 },
+                (_, 1) => Event::ToolLost { task: id, call },
+                (_, 2) => Event::TaskOverdue { task: id },
+                (_, 3) => Event::ToolAnswered { task: id, call, result: ToolResult::error("No.") },
+                _ => Event::ToolAnswered { task: id, call, result: ToolResult::fine("Yes.") },
+            }
+        }
+        TaskState::Over(_) => Event::ToolLost { task: id, call: HostCallId(1) },
+    }
+}
+
 fn event_of(session: &Session, step: Step) -> Event {
     let Step { what, which, how } = step;
+    if what % 4 == 3 && !session.tasks().is_empty() {
+        return task_event(&session.tasks()[usize::from(which) % session.tasks().len()], which, how);
+    }
     if session.phase().running() == Some(&Running::Drawing) && what > 40 || what == 9 {
         return Event::Drawn { seed: Seed(u64::from(which)) };
     }
@@ -163,12 +244,16 @@ fn agent_reply(pack: &Pack, which: u8, how: u8) -> Reply {
         ]),
         17 => calls(&[("run_worker", run("r")), ("list_artifacts", json!({}))]),
         18 => calls(&[("run_worker", run("r")), ("ask_user", asks)]),
-        19 => calls(&[("list_artifacts", json!({}))]),
         20 => calls(&[("declare_instance_ready", json!({ "reason": "r", "skipped": [{ "skillId": "cast", "reason": "r" }] }))]),
         21 => calls(&[("dance", json!({})), ("run_worker", json!({ "workerId": "nobody", "outputTags": [] }))]),
         22 => text(["", "Words.", "{\"action\": \"list_workers\"}", "{\"action\": \"dance\"}"][usize::from(how % 4)]),
         23 => Reply { finish: Finish::ContentFilter, ..text("I cannot") },
         24 => cut("run_worker", &run("r")),
+        19 => calls(&[
+            ("delegate_task", json!({ "task": "Dig." })),
+            ("list_delegated_tasks", json!({})),
+            ("cancel_delegate_task", json!({ "taskId": how % 4 })),
+        ]),
         25 => calls(&[("review_blackboard", json!({ "summary": "So far." }))]),
         26 if how.is_multiple_of(8) => calls(&[("finish", json!({ "reason": "Done." }))]),
         _ => calls(&[("ask_user", json!({ "assessment": "And now?" }))]),
@@ -278,5 +363,10 @@ fn action_of(session: &Session, what: u8, which: u8, how: u8) -> Action {
         }
         Verb::UpgradePack => Action::UpgradePack { pack: pack_files(PACKS[usize::from(how) % PACKS.len()]) },
         Verb::Reveal => Action::Reveal,
+        Verb::StartTask => {
+            let grants = if how.is_multiple_of(2) { vec![Pattern::parse("**").expect("a pattern")] } else { vec![] };
+            Action::StartTask { task: words(how).into(), title: String::new(), grants }
+        }
+        Verb::CancelTask => Action::CancelTask { task: TaskId(u64::from(how % 5)) },
     }
 }

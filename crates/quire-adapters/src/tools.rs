@@ -1,0 +1,3 @@
+//! How the tools of the outside are reached.
+
+pub mod mcp;
