@@ -327,8 +327,15 @@ impl Server {
         let last = std::mem::replace(&mut *self.group.lock().unwrap_or_else(PoisonError::into_inner), next);
         #[cfg(unix)]
         if let Some(group) = last.and_then(|group| i32::try_from(group).ok()) {
-            // An empty group is gone already.
-            nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), nix::sys::signal::Signal::SIGKILL).ok();
+            use nix::sys::signal::{Signal, kill, killpg};
+            let group = nix::unistd::Pid::from_raw(group);
+            // The program itself has ended and was waited for. A process of its number is a stranger that got the number
+            // since; while something of the group lives, nobody gets it.
+            let is_reused = kill(group, None).is_ok();
+            if !is_reused {
+                // An empty group is gone already.
+                killpg(group, Signal::SIGKILL).ok();
+            }
         }
         #[cfg(not(unix))]
         let _ = last;
