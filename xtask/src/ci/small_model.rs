@@ -64,7 +64,8 @@ pub fn check() -> Result<()> {
     let text = said["waiting"]["artifact"]["texts"]["card.draft"].as_str().unwrap_or_default();
     ensure!(!text.trim().is_empty(), "the artifact holds no `card.draft`: {said}");
     let accepted = ask(&["accept", session])?;
-    stands(&accepted, "waiting_user", "input")?;
+    // What it does next is the model's choice; that the user is waited for is not.
+    ensure!(accepted["phase"] == "waiting_user", "the session does not wait for its user: {accepted}");
     let is_fact = |item: &Value| item["tag"] == "card.confirmed" && item["content"] == text;
     ensure!(
         accepted["blackboard"].as_array().is_some_and(|items| items.iter().any(is_fact)),
